@@ -1,0 +1,3 @@
+"""The Python framework for GitHub Copilot canvas extensions."""
+
+__version__ = "0.1.0"

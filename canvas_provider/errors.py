@@ -1,0 +1,245 @@
+"""Every exception of the package, and what each means for the one who catches it.
+
+    CanvasProviderError
+    ├── DeclarationError          what an author declared cannot work; nothing was started
+    ├── JoinError                 Copilot did not take us into the session
+    ├── CanvasError               an answer for the caller: a code and a message
+    │   ├── InvalidInput            invalid_input         the input does not fit the schema
+    │   ├── UnknownAction           unknown_action        no such action
+    │   ├── NoHandler               canvas_action_no_handler
+    │   ├── NotAllowed              not_for_person, not_for_agent
+    │   ├── Closing                 closing               the instance is going or gone
+    │   ├── RevisionConflict        revision_conflict     somebody else changed it first
+    │   ├── ActionTimeout           timeout               the handler took too long
+    │   └── HandlerError            canvas_handler_error  the handler raised something else
+    ├── StateError
+    │   ├── NotJSON                 a value that JSON cannot carry
+    │   ├── ChangeInProgress        a change inside a change of the same document
+    │   ├── DraftClosed             a draft used after its change ended
+    │   ├── StateClosed             the document was closed; the change was not made
+    │   ├── PatchError              a patch that does not fit its document
+    │   └── StoreError              the store could not load or commit
+    │       └── DamagedDocument       what was stored cannot be read; it was set aside
+    └── WireError
+        ├── FrameError              bytes that are no frame
+        ├── ConnectionClosed        the other side is gone
+        └── RemoteError             the other side answered with an error
+            └── MethodNotFound
+
+A `CanvasError` is the only one whose text reaches an agent or a page.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from canvas_provider.types import JSONValue
+
+__all__ = [
+    "ActionTimeout",
+    "CanvasError",
+    "CanvasProviderError",
+    "ChangeInProgress",
+    "Closing",
+    "ConnectionClosed",
+    "DamagedDocument",
+    "DeclarationError",
+    "DraftClosed",
+    "FrameError",
+    "HandlerError",
+    "InvalidInput",
+    "JoinError",
+    "MethodNotFound",
+    "NoHandler",
+    "NotAllowed",
+    "NotJSON",
+    "PatchError",
+    "RemoteError",
+    "RevisionConflict",
+    "StateClosed",
+    "StateError",
+    "StoreError",
+    "UnknownAction",
+    "WireError",
+]
+
+
+class CanvasProviderError(Exception):
+    """The root of everything this package raises on purpose."""
+
+
+class DeclarationError(CanvasProviderError):
+    """What an author declared cannot work. The message says what to write instead.
+
+    The text names canvas, action and field, as far as each is known.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        canvas: str | None = None,
+        action: str | None = None,
+        field: str | None = None,
+    ) -> None:
+        super().__init__(message, canvas, action, field)
+        self.message = message
+        self.canvas = canvas
+        self.action = action
+        self.field = field
+
+    def __str__(self) -> str:
+        named = (("canvas", self.canvas), ("action", self.action), ("field", self.field))
+        where = ", ".join(f"{kind} {name!r}" for kind, name in named if name is not None)
+        return f"{where}: {self.message}" if where else self.message
+
+
+class JoinError(CanvasProviderError):
+    """The process is not, or not any longer, part of a Copilot session."""
+
+
+class CanvasError(CanvasProviderError):
+    """An answer that a handler gives on purpose: a code for programs, a message for readers.
+
+    The agent sees only the message (observed with Copilot CLI 1.0.102), the page sees both.
+
+    Raise it in a handler; in tests of handlers, catch it.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class InvalidInput(CanvasError):
+    """The input does not fit the declared schema. Names the fields, never echoes a value."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("invalid_input", message)
+
+
+class UnknownAction(CanvasError):
+    """The canvas has no action of that name."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("unknown_action", message)
+
+
+class NoHandler(CanvasError):
+    """The action is declared, but nothing handles it (copilot-sdk: `CanvasError.noHandler`)."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("canvas_action_no_handler", message)
+
+
+class NotAllowed(CanvasError):
+    """The action's `audience` does not include the caller."""
+
+
+class Closing(CanvasError):
+    """The instance, or the whole provider, is closing or closed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("closing", message)
+
+
+class RevisionConflict(CanvasError):
+    """The document is at another revision than the caller based its change on."""
+
+    def __init__(self, expected: int, actual: int) -> None:
+        super().__init__(
+            "revision_conflict",
+            f"The state is at revision {actual}, not {expected}: read it again, then retry.",
+        )
+        self.expected = expected
+        self.actual = actual
+
+    def __reduce__(self) -> tuple[type["RevisionConflict"], tuple[int, int]]:
+        return type(self), (self.expected, self.actual)
+
+
+class ActionTimeout(CanvasError):
+    """The handler did not finish within its time; its change, if any, was rolled back."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("timeout", message)
+
+
+class HandlerError(CanvasError):
+    """A handler raised something unexpected.
+
+    The text holds an id that is logged beside the traceback, and nothing of the cause.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__("canvas_handler_error", message)
+
+
+class StateError(CanvasProviderError):
+    """Something about the shared state is not possible."""
+
+
+class NotJSON(StateError, ValueError):
+    """A value that JSON cannot carry; the message names its place, not the value."""
+
+
+class ChangeInProgress(StateError):
+    """A change was begun inside a change of the same document."""
+
+
+class DraftClosed(StateError):
+    """A draft was written after its commit, or used after its rollback."""
+
+
+class StateClosed(StateError):
+    """The document was closed; the change was not made."""
+
+
+class PatchError(StateError, ValueError):
+    """A patch that does not fit its document (RFC 6902 section 5)."""
+
+
+class StoreError(StateError):
+    """The store could not load or commit."""
+
+
+class DamagedDocument(StoreError):
+    """What was stored could not be read and was set aside, unchanged."""
+
+
+class WireError(CanvasProviderError):
+    """Something about the connection."""
+
+
+class FrameError(WireError):
+    """Bytes that are no frame: the stream cannot be read any further."""
+
+
+class ConnectionClosed(WireError):
+    """The other side is gone; a request in flight will get no answer."""
+
+
+class RemoteError(WireError):
+    """A JSON-RPC error, received or to be sent (JSON-RPC 2.0 section 5.1)."""
+
+    def __init__(self, code: int, message: str, data: "JSONValue" = None) -> None:
+        super().__init__(code, message, data)
+        self.code = code
+        self.message = message
+        self.data = data
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class MethodNotFound(RemoteError):
+    """There is no such method (JSON-RPC 2.0: -32601)."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__(-32601, f"Unhandled method {method}")
+
+    def __reduce__(self) -> tuple[type["RemoteError"], tuple[int, str, "JSONValue"]]:
+        return RemoteError, (self.code, self.message, self.data)
