@@ -1,0 +1,343 @@
+"""A kanban board that a person and an agent work on together.
+
+Each action is one typed function. The agent calls it through Copilot, the page by
+`canvas.actions.NAME(...)`: same code, same checks, same texts. Nothing below knows about HTTP,
+JSON-RPC or files.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, TypedDict, TypeVar
+
+from canvas_provider import CanvasContext, CanvasError, JSONFileStore, Opened, create_canvas, run
+
+T = TypeVar("T")
+
+TITLE_LIMIT = 200
+NOTES_LIMIT = 10_000
+"""In characters. Long enough for people, short enough to be read by a model."""
+
+
+# Dataclasses, because they need no pydantic: Copilot waits for every extension to start.
+
+
+@dataclass
+class Card:
+    id: str
+    title: str
+    notes: str = ""
+    assignee: str = ""
+
+
+@dataclass
+class Column:
+    id: str
+    title: str
+    cards: list[Card] = field(default_factory=list)
+
+
+def first_columns() -> list[Column]:
+    return [Column("backlog", "Backlog"), Column("doing", "In progress"), Column("done", "Done")]
+
+
+@dataclass
+class Board:
+    columns: list[Column] = field(default_factory=first_columns)
+    serial: int = 0
+    """The number of the newest card. Numbers are not used twice."""
+
+
+class CardInfo(TypedDict):
+    """What an action answers about a card; `columnId` can be passed on as it is."""
+
+    id: str
+    title: str
+    notes: str
+    assignee: str
+    columnId: str
+    position: int
+
+
+class CardLine(TypedDict):
+    """A card in an overview: a board of hundreds stays readable for a model."""
+
+    id: str
+    title: str
+    assignee: str
+
+
+class ColumnInfo(TypedDict):
+    id: str
+    title: str
+    cards: list[CardLine]
+
+
+def to_camel(name: str) -> str:
+    """Call the inputs as JavaScript would: `card_id` is `cardId` for agent and page."""
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
+def project_of(ctx: CanvasContext) -> str:
+    """Pick the document: one board per project, whatever panel shows it."""
+    given = ctx.input.get("project") if isinstance(ctx.input, dict) else None
+    return str(given).strip() or "default" if given else "default"
+
+
+kanban = create_canvas(
+    id="agentic-kanban",
+    display_name="Agentic Kanban",
+    description=(
+        "A shared board for people and agents. Use it to plan work as cards in columns, to see"
+        " who does what, and to keep track of it across sessions."
+    ),
+    state=Board,
+    store=JSONFileStore(),
+    state_key=project_of,
+    page=Path(__file__).parent / "page",
+    alias=to_camel,
+)
+
+CardId = Annotated[str, "The card's id, such as card-7."]
+ColumnId = Annotated[str, "The column's id, such as doing; get_board lists them."]
+Position = Annotated[int | None, "The place in the column, 0 is the top. Left out: the end."]
+Title = Annotated[str, "One line of text."]
+Notes = Annotated[str, "More about the card, as plain text."]
+Assignee = Annotated[str, "Who works on it. Empty: nobody."]
+
+
+@kanban.on_open
+def opened(
+    project: Annotated[
+        str, "The board to show, such as a release. Left out: the one shared by all sessions."
+    ] = "",
+) -> Opened:
+    name = project.strip()
+    return Opened(title=f"Agentic Kanban: {name}" if name else "Agentic Kanban", status="ready")
+
+
+@kanban.action
+def get_board(board: Board) -> list[ColumnInfo]:
+    """Show the columns and their cards, without the cards' notes."""
+    return [
+        {
+            "id": column.id,
+            "title": column.title,
+            "cards": [
+                {"id": card.id, "title": card.title, "assignee": card.assignee}
+                for card in column.cards
+            ],
+        }
+        for column in board.columns
+    ]
+
+
+@kanban.action
+def list_cards(
+    board: Board,
+    column_id: ColumnId | None = None,
+    assignee: Annotated[str | None, "Only this person's cards; empty: only unassigned."] = None,
+    text: Annotated[str | None, "Only cards whose title or notes contain it."] = None,
+) -> list[CardInfo]:
+    """List cards with their notes, all or some of them."""
+    columns = board.columns if column_id is None else [find_column(board, column_id)]
+    wanted = (text or "").casefold()
+    return [
+        describe(column, position)
+        for column in columns
+        for position, card in enumerate(column.cards)
+        if (assignee is None or card.assignee.casefold() == assignee.strip().casefold())
+        and wanted in f"{card.title}\n{card.notes}".casefold()
+    ]
+
+
+@kanban.action
+def add_card(
+    board: Board,
+    title: Title,
+    column_id: Annotated[str | None, "Where to put it. Left out: the first column."] = None,
+    notes: Notes = "",
+    assignee: Assignee = "",
+    position: Position = None,
+) -> CardInfo:
+    """Add a card to the board."""
+    if not board.columns:
+        raise CanvasError("no_columns", "The board has no columns: add one with add_column first.")
+    column = board.columns[0] if column_id is None else find_column(board, column_id)
+    card = Card(
+        id=f"card-{board.serial + 1}",
+        title=one_line(title, "title"),
+        notes=limited(notes, "notes", NOTES_LIMIT),
+        assignee=one_line(assignee, "assignee", required=False),
+    )
+    board.serial += 1
+    return describe(column, insert(column.cards, position, card))
+
+
+@kanban.action
+def edit_card(
+    board: Board,
+    card_id: CardId,
+    title: Title | None = None,
+    notes: Notes | None = None,
+    assignee: Assignee | None = None,
+) -> CardInfo:
+    """Change a card's title, notes or assignee. What is left out stays as it is."""
+    column, position = find_card(board, card_id)
+    card = column.cards[position]
+    if title is not None:
+        card.title = one_line(title, "title")
+    if notes is not None:
+        card.notes = limited(notes, "notes", NOTES_LIMIT)
+    if assignee is not None:
+        card.assignee = one_line(assignee, "assignee", required=False)
+    return describe(column, position)
+
+
+@kanban.action
+def move_card(
+    board: Board, card_id: CardId, column_id: ColumnId, position: Position = None
+) -> CardInfo:
+    """Move one card to another column, or to another place in its own."""
+    target = find_column(board, column_id)
+    source, old_position = find_card(board, card_id)
+    if source.id == target.id and position == old_position:
+        return describe(source, old_position)
+    card = source.cards.pop(old_position)
+    return describe(target, insert(target.cards, position, card))
+
+
+@kanban.action
+def delete_card(board: Board, card_id: CardId) -> CardInfo:
+    """Delete a card for good, and answer what it said."""
+    column, position = find_card(board, card_id)
+    card = describe(column, position)
+    del column.cards[position]
+    return card
+
+
+@kanban.action
+def add_column(
+    board: Board,
+    title: Title,
+    position: Annotated[int | None, "0 is the first column. Left out: the last."] = None,
+) -> ColumnInfo:
+    """Add an empty column."""
+    title = free_title(board, title)
+    column_id = free_id(board, title)
+    insert(board.columns, position, Column(column_id, title))
+    return {"id": column_id, "title": title, "cards": []}
+
+
+@kanban.action
+def rename_column(board: Board, column_id: ColumnId, title: Title) -> None:
+    """Give a column another title. Its id stays."""
+    find_column(board, column_id).title = free_title(board, title, column_id)
+
+
+@kanban.action
+def move_column(
+    board: Board, column_id: ColumnId, position: Annotated[int, "0 is the first column."]
+) -> None:
+    """Move a column with all its cards."""
+    old_position = board.columns.index(find_column(board, column_id))
+    if position != old_position:
+        insert(board.columns, position, board.columns.pop(old_position))
+
+
+@kanban.action
+def remove_column(board: Board, column_id: ColumnId) -> None:
+    """Remove an empty column."""
+    column = find_column(board, column_id)
+    if column.cards:
+        raise CanvasError(
+            "column_not_empty",
+            f"The column {column.title!r} still holds {len(column.cards)} card(s):"
+            " move or delete them first.",
+        )
+    board.columns.remove(column)
+
+
+def find_column(board: Board, column_id: str) -> Column:
+    for column in board.columns:
+        if column.id == column_id:
+            return column
+    known = ", ".join(column.id for column in board.columns) or "none yet"
+    raise CanvasError(
+        "column_not_found", f"There is no column {column_id!r}. The columns are: {known}."
+    )
+
+
+def find_card(board: Board, card_id: str) -> tuple[Column, int]:
+    """Find a card's column and its position there."""
+    for column in board.columns:
+        for position, card in enumerate(column.cards):
+            if card.id == card_id:
+                return column, position
+    raise CanvasError(
+        "card_not_found", f"There is no card {card_id!r}: get_board lists the cards there are."
+    )
+
+
+def describe(column: Column, position: int) -> CardInfo:
+    card = column.cards[position]
+    return {
+        "id": card.id,
+        "title": card.title,
+        "notes": card.notes,
+        "assignee": card.assignee,
+        "columnId": column.id,
+        "position": position,
+    }
+
+
+def insert(items: list[T], position: int | None, item: T) -> int:
+    """Insert where it was asked for, as near as the list allows, and say where that was."""
+    index = len(items) if position is None else max(0, min(position, len(items)))
+    items.insert(index, item)
+    return index
+
+
+def limited(text: str, name: str, limit: int) -> str:
+    text = text.strip()
+    if len(text) > limit:
+        raise CanvasError("text_too_long", f"The {name} has {len(text)} characters, of {limit}.")
+    return text
+
+
+def one_line(text: str, name: str, *, required: bool = True) -> str:
+    line = limited(" ".join(text.split()), name, TITLE_LIMIT)
+    if required and not line:
+        raise CanvasError("text_missing", f"The {name} is empty: say it in a few words.")
+    return line
+
+
+def free_title(board: Board, title: str, column_id: str | None = None) -> str:
+    """Refuse a second column of that title: neither people nor agents could tell them apart."""
+    title = one_line(title, "title")
+    for other in board.columns:
+        if other.id != column_id and other.title.casefold() == title.casefold():
+            raise CanvasError(
+                "column_exists", f"There is a column {other.title!r} already: its id is {other.id}."
+            )
+    return title
+
+
+def free_id(board: Board, title: str) -> str:
+    """Make a readable id: `In review` becomes `in-review`, a second one `in-review-2`."""
+    words = "".join(c if c.isalnum() else " " for c in title.casefold()).split()
+    base = "-".join(words) or "column"
+    return next(name for name in numbered(base) if all(c.id != name for c in board.columns))
+
+
+def numbered(base: str) -> Iterator[str]:
+    yield base
+    number = 2
+    while True:
+        yield f"{base}-{number}"
+        number += 1
+
+
+if __name__ == "__main__":
+    run(kanban)

@@ -1,0 +1,117 @@
+// The page: connects to the canvas and hands each state to the views.
+
+import { connect } from "./canvas.js";
+import { BoardView } from "./board.js";
+import { CardDialog } from "./card-dialog.js";
+import { compare, sentence } from "./changes.js";
+import { h, setText } from "./dom.js";
+import { enableDragging } from "./drag.js";
+import { Marks } from "./marks.js";
+
+const TOAST_MS = 8000;
+const STATUS = {
+  connecting: "Connecting",
+  live: "Live",
+  reconnecting: "Reconnecting",
+  closed: "Closed",
+};
+const OUTAGE = {
+  reconnecting: "The connection is lost. Trying again; changes cannot be saved meanwhile.",
+  closed: "This board is closed. Open it again from Copilot to go on.",
+};
+
+const canvas = connect();
+const find = (id) => document.getElementById(id);
+
+/**
+ * What the views can ask for.
+ *
+ * @typedef {typeof commands} Commands
+ */
+const commands = {
+  /**
+   * Call an action; tell the person why when it is refused.
+   *
+   * @param {string} name
+   * @param {object} input
+   * @param {(message: string) => void} complain
+   * @returns {Promise<boolean>} whether it was done
+   */
+  async act(name, input, complain = toast) {
+    try {
+      await canvas.actions[name](input);
+      return true;
+    } catch (error) {
+      complain(error.message);
+      return false;
+    }
+  },
+
+  /** Delete a card if the person means it. */
+  async remove(id) {
+    const place = board.places.get(id);
+    if (!place) return true;
+    const sure = await commands.ask(`Delete “${place.card.title}”?`, "Delete");
+    return sure && commands.act("delete_card", { cardId: id });
+  },
+
+  /** Ask a question that has a safe answer, which is the default. */
+  ask(question, yes) {
+    const dialog = find("confirm");
+    setText(find("confirm-text"), question);
+    setText(dialog.querySelector('[value="yes"]'), yes);
+    dialog.returnValue = "no";
+    dialog.showModal();
+    return new Promise((resolve) => {
+      dialog.onclose = () => resolve(dialog.returnValue === "yes");
+    });
+  },
+
+  open: (id) => cardDialog.open(id),
+  focusCard: (id) => board.cards.get(id)?.focus(),
+  tell: toast,
+};
+
+const board = new BoardView(find("board"), commands);
+const cardDialog = new CardDialog(commands);
+const marks = new Marks(board);
+enableDragging(board, commands);
+
+let shown = null;
+
+canvas.subscribe((state, change) => {
+  const differences = shown ? compare(shown, state) : [];
+  board.update(state);
+  cardDialog.update(state, board.places, change?.author === "agent" ? "The agent" : "Somebody");
+  if (change?.author === "agent") marks.show(differences);
+  if (differences.length) setText(find("news"), sentence(differences, change?.author));
+  shown = state;
+});
+
+function toast(message) {
+  const element = h("div", { class: "toast" }, h("span", {}, message),
+    h("button", { class: "icon-button", type: "button", "aria-label": "Dismiss",
+      onclick: () => element.remove() }, "✕"));
+  find("toasts").append(element);
+  setTimeout(() => element.remove(), TOAST_MS);
+}
+
+function showStatus(status) {
+  find("status").dataset.status = status;
+  setText(find("status-text"), STATUS[status]);
+  find("outage").hidden = !(status in OUTAGE);
+  setText(find("outage"), OUTAGE[status] ?? "");
+}
+
+find("help-button").onclick = () => find("help").showModal();
+
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (document.querySelector("dialog[open]") || event.target.matches("input, textarea, select")) return;
+  if (event.key === "?") find("help").showModal();
+  if (event.key.toLowerCase() === "n") {
+    const id = document.activeElement?.closest(".column")?.dataset.id ?? board.order[0];
+    board.columns.get(id)?.composer.open();
+    event.preventDefault();
+  }
+});
