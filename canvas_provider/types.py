@@ -12,7 +12,7 @@ __all__ = [
     "Token",
 ]
 
-JSONValue: TypeAlias = "dict[str, JSONValue] | list[JSONValue] | str | int | float | bool | None"
+JSONValue: TypeAlias = dict[str, "JSONValue"] | list["JSONValue"] | str | int | float | bool | None
 """What JSON can carry. Integers stay within ±2**53, floats are finite."""
 
 JSONObject: TypeAlias = dict[str, JSONValue]
