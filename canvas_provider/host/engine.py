@@ -1,0 +1,320 @@
+"""Canvas instances and their life cycle, without I/O: requests in, effects out.
+
+The other end of the canvas protocol, as Copilot CLI 1.0.102 was observed to play it. `open`,
+`invoke` and `close` each return a ticket; `effects()` then hands over, in order, what is to be
+done: a `Call` to a provider, an `Emit` of an event, and for every ticket one `Answer` or `Refuse`.
+Report the outcome of each `Call` with `receive_answer` or `receive_error`, and ask again.
+
+Knows no transport, no clock and no randomness. Nothing here waits, so nothing here times out.
+"""
+
+from typing import Final, cast
+
+from canvas_provider.host.effect import Answer, Call, Effect, Emit, Refuse, Warn
+from canvas_provider.host.instance import (
+    INSTANCE_ID,
+    Closing,
+    Instance,
+    Invoking,
+    Opening,
+    Pending,
+    owner_of,
+)
+from canvas_provider.host.registry import DeclaredCanvas, HostRefusal, Provider, Registry
+from canvas_provider.host.validation import to_text
+from canvas_provider.protocol.copilot import CanvasEvent, DiscoveredCanvas, Method, OpenCanvas
+from canvas_provider.types import MISSING, JSONObject, JSONValue, Missing
+
+__all__ = ["CONNECTION_CLOSED", "Engine"]
+
+URL_SCHEMES: Final = frozenset({"http", "https", "file"})
+
+CONNECTION_CLOSED: Final = "connection closed"
+"""What stands for the provider's message when it died during a call."""
+
+
+class Engine:
+    """The registry of one session and the life of its instances."""
+
+    def __init__(self, *, session_id: str, working_directory: str) -> None:
+        self._session_id = session_id
+        self._working_directory = working_directory
+        self._registry = Registry()
+        self._instances: dict[str, Instance] = {}
+        self._openings: dict[str, Opening] = {}
+        self._closings: dict[str, Closing] = {}
+        self._calls: dict[int, Pending] = {}
+        self._effects: list[Effect] = []
+        self._last_number = 0
+
+    def effects(self) -> list[Effect]:
+        """Hand over what is to be done, in order, and forget it."""
+        effects, self._effects = self._effects, []
+        return effects
+
+    def canvases(self) -> list[DiscoveredCanvas]:
+        """Every canvas of every connected provider."""
+        return self._registry.describe()
+
+    def open_canvases(self) -> list[OpenCanvas]:
+        """Every instance a connected provider has opened."""
+        return [each.describe() for each in self._instances.values() if each.is_ready]
+
+    def attach(self, extension_id: str, extension_name: str, directory: str) -> None:
+        """Note that a provider is connected; it has no canvases until it declares some.
+
+        Raises:
+            HostRefusal: one with this id is connected already.
+        """
+        self._registry.add(Provider(extension_id, extension_name, directory))
+
+    def declare(self, extension_id: str, contributions: JSONValue) -> None:
+        """Take what `session.resume` declares, and open again what is still open.
+
+        Raises:
+            HostRefusal: a declaration is refused; what was declared before stays.
+        """
+        provider = self._registry.get(extension_id)
+        if provider is None:
+            raise HostRefusal(f'Extension "{extension_id}" is not connected.')
+        if not provider.declare(contributions):
+            return
+        self._emit_registry()
+        for instance in self._owned_by(extension_id):
+            canvas = provider.canvases.get(instance.canvas.id)
+            if canvas is None:
+                self._lose(instance)
+            elif instance.instance_id not in self._openings:
+                self._restore(instance, canvas)
+
+    def detach(self, extension_id: str) -> None:
+        """Note that a provider is gone: its calls fail, its instances wait for its return."""
+        provider = self._registry.remove(extension_id)
+        if provider is None:
+            return
+        for call, pending in list(self._calls.items()):
+            if owner_of(pending) == extension_id:
+                self.receive_error(call, CONNECTION_CLOSED)
+        for instance in self._owned_by(extension_id):
+            self._lose(instance)
+        if provider.canvases:
+            self._emit_registry()
+
+    def open(
+        self,
+        canvas_id: str,
+        instance_id: str,
+        input: JSONValue | Missing = MISSING,
+        extension_id: str | None = None,
+    ) -> int:
+        """Ask for an instance: open, re-open or focus, which are the same to the provider."""
+        ticket = self._number()
+        try:
+            if not INSTANCE_ID.fullmatch(instance_id):
+                raise HostRefusal(f'Invalid canvas instance ID "{instance_id}".')
+            canvas = self._registry.resolve(canvas_id, extension_id)
+            canvas.check_open_input(input)
+            self._checkowner_of(instance_id, canvas)
+        except HostRefusal as refusal:
+            self._effects.append(Refuse(ticket, str(refusal)))
+            return ticket
+        # Concurrent opens of one instance share one callback, and so one input.
+        opening = self._openings.get(instance_id)
+        if opening is None:
+            opening = self._begin_opening(instance_id, canvas, input)
+        opening.tickets.append(ticket)
+        return ticket
+
+    def invoke(
+        self, instance_id: str, action_name: str, input: JSONValue | Missing = MISSING
+    ) -> int:
+        """Ask for an action of an instance."""
+        ticket = self._number()
+        try:
+            instance = self._find_for_invoke(instance_id)
+            instance.canvas.check_action_input(action_name, input)
+        except HostRefusal as refusal:
+            self._effects.append(Refuse(ticket, str(refusal)))
+            return ticket
+        extension_id = instance.canvas.extension_id
+        params: JSONObject = {**instance.reference, "actionName": action_name}
+        self._call(Invoking(extension_id, ticket), Method.CANVAS_ACTION_INVOKE, params, input)
+        return ticket
+
+    def close(self, instance_id: str) -> int:
+        """Ask for the end of an instance; works without its provider, too."""
+        ticket = self._number()
+        instance = self._instances.get(instance_id)
+        if instance is None:
+            message = f'Canvas instance "{instance_id}" is not open.'
+            self._effects.append(Refuse(ticket, message))
+            return ticket
+        if closing := self._closings.get(instance_id):
+            closing.tickets.append(ticket)
+            return ticket
+        if opening := self._openings.pop(instance_id, None):
+            opening.is_obsolete = True
+        closing = self._closings[instance_id] = Closing(instance, [ticket])
+        if self._registry.find(instance.canvas.extension_id, instance.canvas.id):
+            self._call(closing, Method.CANVAS_CLOSE, instance.reference)
+        else:
+            self._finish_closing(closing)
+        return ticket
+
+    def receive_answer(self, call: int, value: JSONValue) -> None:
+        """Report that the provider answered; a call that already failed is ignored."""
+        match self._calls.pop(call, None):
+            case Opening() as opening:
+                self._finish_opening(opening, value)
+            case Closing() as closing:
+                self._finish_closing(closing)
+            case Invoking(ticket=ticket):
+                self._effects.append(Answer(ticket, value))
+
+    def receive_error(self, call: int, message: str) -> None:
+        """Report that the provider failed with this message; it alone reaches the caller."""
+        match self._calls.pop(call, None):
+            case Opening() as opening:
+                wrapped = f"Request session.canvas.open failed with message: {message}"
+                self._abandon_opening(opening, wrapped)
+            case Closing() as closing:
+                self._effects.append(
+                    Warn(f'Closing canvas "{closing.instance.instance_id}" failed: {message}')
+                )
+                self._finish_closing(closing)
+            case Invoking(ticket=ticket):
+                wrapped = f"Request session.canvas.action.invoke failed with message: {message}"
+                self._effects.append(Refuse(ticket, wrapped))
+
+    def _begin_opening(
+        self, instance_id: str, canvas: DeclaredCanvas, input: JSONValue | Missing
+    ) -> Opening:
+        opening = self._openings[instance_id] = Opening(instance_id, canvas, input)
+        params: JSONObject = {
+            "extensionId": canvas.extension_id,
+            "canvasId": canvas.id,
+            "instanceId": instance_id,
+        }
+        self._call(opening, Method.CANVAS_OPEN, params, input)
+        return opening
+
+    def _finish_opening(self, opening: Opening, value: JSONValue) -> None:
+        result = value if isinstance(value, dict) else {}
+        url, title, status = (
+            text if isinstance(text := result.get(name), str) else None
+            for name in ("url", "title", "status")
+        )
+        if url is not None and url.partition(":")[0].lower() not in URL_SCHEMES:
+            message = f"Canvas provider returned a URL with a disallowed scheme: {url}"
+            self._abandon_opening(opening, message)
+            return
+        if opening.is_obsolete:
+            self._abandon_opening(opening, f'Canvas instance "{opening.instance_id}" is not open.')
+            return
+        del self._openings[opening.instance_id]
+        known = self._instances.get(opening.instance_id)
+        instance = known or Instance(opening.instance_id, opening.canvas)
+        instance.canvas, instance.input, instance.is_ready = opening.canvas, opening.input, True
+        instance.url, instance.status = url, status
+        instance.title = opening.canvas.declaration["displayName"] if title is None else title
+        self._instances[opening.instance_id] = instance
+        self._emit(CanvasEvent.OPENED, cast(JSONObject, instance.describe()))
+        if known is None:
+            self._emit_recorded(instance)
+        for ticket in opening.tickets:
+            self._effects.append(Answer(ticket, cast(JSONValue, instance.describe())))
+
+    def _abandon_opening(self, opening: Opening, message: str) -> None:
+        """Refuse everybody who waits; what was open before stays as it was."""
+        if self._openings.get(opening.instance_id) is opening:
+            del self._openings[opening.instance_id]
+        self._effects.extend(Refuse(ticket, message) for ticket in opening.tickets)
+
+    def _finish_closing(self, closing: Closing) -> None:
+        instance = closing.instance
+        del self._closings[instance.instance_id]
+        del self._instances[instance.instance_id]
+        self._emit(CanvasEvent.CLOSED, instance.reference)
+        self._emit(CanvasEvent.REMOVED, instance.reference)
+        self._effects.extend(Answer(ticket, None) for ticket in closing.tickets)
+
+    def _restore(self, instance: Instance, canvas: DeclaredCanvas) -> None:
+        """Open again with the latest input, silently not where the schema left it behind."""
+        try:
+            canvas.check_open_input(instance.input)
+        except HostRefusal:
+            return
+        self._begin_opening(instance.instance_id, canvas, instance.input)
+
+    def _lose(self, instance: Instance) -> None:
+        if instance.is_ready:
+            instance.is_ready = False
+            self._emit(CanvasEvent.UNAVAILABLE, instance.reference)
+
+    def _checkowner_of(self, instance_id: str, canvas: DeclaredCanvas) -> None:
+        holder = self._openings.get(instance_id) or self._instances.get(instance_id)
+        if holder is None:
+            return
+        if (holder.canvas.extension_id, holder.canvas.id) != (canvas.extension_id, canvas.id):
+            raise HostRefusal(
+                f'Canvas instance ID "{instance_id}" is already owned by a different canvas.'
+            )
+
+    def _find_for_invoke(self, instance_id: str) -> Instance:
+        instance = self._instances.get(instance_id)
+        if instance is None:
+            names = [each["instanceId"] for each in self.open_canvases()]
+            raise HostRefusal(
+                f'Canvas instance "{instance_id}" is not open. '
+                f"Currently open instances: {to_text(cast(JSONValue, names))}. "
+                "Verify open_canvas succeeded and use one of these instance ids."
+            )
+        canvas = self._registry.find(instance.canvas.extension_id, instance.canvas.id)
+        if canvas is None:
+            raise HostRefusal(
+                f'Canvas instance "{instance_id}" cannot be reached: its owning provider '
+                f'"{instance.canvas.extension_id}" is not connected. '
+                "Re-issue open_canvas to rehydrate."
+            )
+        # The schema that counts is the one declared now; the instance may be a restore that failed.
+        instance.canvas = canvas
+        return instance
+
+    def _owned_by(self, extension_id: str) -> list[Instance]:
+        return [
+            each
+            for each in self._instances.values()
+            if each.canvas.extension_id == extension_id and each.instance_id not in self._closings
+        ]
+
+    def _call(
+        self,
+        pending: Pending,
+        method: Method,
+        params: JSONObject,
+        input: JSONValue | Missing = MISSING,
+    ) -> None:
+        call = self._number()
+        self._calls[call] = pending
+        if input is not MISSING:
+            params = {**params, "input": input}
+        session: JSONObject = {"workingDirectory": self._working_directory}
+        params = {**params, "session": session, "sessionId": self._session_id}
+        self._effects.append(Call(call, owner_of(pending), method, params))
+
+    def _emit(self, type: CanvasEvent, data: JSONObject) -> None:
+        self._effects.append(Emit(type, data))
+
+    def _emit_registry(self) -> None:
+        canvases = cast(JSONValue, self._registry.describe())
+        self._emit(CanvasEvent.REGISTRY_CHANGED, {"canvases": canvases})
+
+    def _emit_recorded(self, instance: Instance) -> None:
+        data: JSONObject = {**instance.reference, "title": instance.title}
+        if instance.input is not MISSING:
+            data["input"] = instance.input
+        self._emit(CanvasEvent.RECORDED, data)
+
+    def _number(self) -> int:
+        self._last_number += 1
+        return self._last_number

@@ -1,0 +1,354 @@
+"""An embedded Copilot runtime for canvases: the engine, given time, ids and connections.
+
+Plays the other end of the canvas protocol for any number of providers, over any transport: the
+development host uses it over pipes, tests of canvases in memory. There is no model in it; whoever
+holds the `Runtime` is agent and host at once.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from datetime import UTC, datetime
+from typing import Final, Self, TypeVar, cast
+
+from canvas_provider.errors import ConnectionClosed, MethodNotFound, RemoteError
+from canvas_provider.host.effect import Answer, Call, Emit, Refuse, Warn
+from canvas_provider.host.engine import CONNECTION_CLOSED, Engine
+from canvas_provider.host.link import Message, MessageListener, ProviderLink
+from canvas_provider.host.registry import HostRefusal
+from canvas_provider.protocol.copilot import (
+    PROTOCOL_VERSION,
+    CanvasEvent,
+    DiscoveredCanvas,
+    Method,
+    OpenCanvas,
+    SessionEvent,
+)
+from canvas_provider.types import MISSING, JSONObject, JSONValue, Missing
+from canvas_provider.wire.connection import INTERNAL_ERROR
+from canvas_provider.wire.transports import Transport
+
+__all__ = ["HostRefusal", "Message", "ProviderLink", "Runtime"]
+
+logger = logging.getLogger("canvas_provider.host")
+
+_Listener = TypeVar("_Listener")
+
+_PERSISTED: Final = frozenset({CanvasEvent.RECORDED, CanvasEvent.REMOVED})
+
+EventListener = Callable[[SessionEvent], None]
+Service = Callable[["Runtime", ProviderLink, JSONObject], Awaitable[JSONValue]]
+
+
+class Runtime:
+    """One session with its providers and open canvases.
+
+    Args:
+        working_directory: What providers are told as the session's working directory.
+        workspace_path: A folder of the session's own, absolute; the caller owns it.
+        session_id: A new uuid, if not given.
+    """
+
+    def __init__(
+        self, *, working_directory: str, workspace_path: str, session_id: str | None = None
+    ) -> None:
+        self.session_id = session_id or str(uuid.uuid4())
+        self.working_directory = working_directory
+        self.workspace_path = workspace_path
+        self._engine = Engine(session_id=self.session_id, working_directory=working_directory)
+        self._links: dict[str, ProviderLink] = {}
+        self._waiting: dict[int, asyncio.Future[JSONValue]] = {}
+        self._listeners: list[EventListener] = []
+        self._message_listeners: list[MessageListener] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._last_event_id: str | None = None
+        self._start_time = _timestamp()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """End every connection and wait for what that sets in motion."""
+        for link in list(self._links.values()):
+            await link.aclose()
+        while self._tasks:
+            await asyncio.gather(*self._tasks)
+
+    # Providers.
+
+    async def attach(
+        self,
+        transport: Transport,
+        *,
+        extension_id: str,
+        extension_name: str,
+        extension_directory: str = "",
+    ) -> ProviderLink:
+        """Serve a provider from now on; `wait_joined()` of the link says when it has declared.
+
+        Raises:
+            HostRefusal: a provider with this id is connected already.
+        """
+        self._engine.attach(extension_id, extension_name, extension_directory)
+        link = ProviderLink(
+            transport,
+            extension_id=extension_id,
+            extension_name=extension_name,
+            serve=self._serve,
+            tap=self._tap,
+        )
+        self._links[extension_id] = link
+        link.peer.start()
+        self._spawn(self._watch(link))
+        return link
+
+    # What a host and its agent can do.
+
+    async def open(
+        self,
+        canvas_id: str,
+        instance_id: str,
+        input: JSONValue | Missing = MISSING,
+        extension_id: str | None = None,
+    ) -> OpenCanvas:
+        """Open, re-open or focus an instance.
+
+        Raises:
+            HostRefusal: the runtime or the provider refused; the text is what an agent reads.
+        """
+        ticket = self._engine.open(canvas_id, instance_id, input, extension_id)
+        return cast(OpenCanvas, await self._outcome(ticket))
+
+    async def invoke(
+        self, instance_id: str, action_name: str, input: JSONValue | Missing = MISSING
+    ) -> JSONValue:
+        """Call an action as the agent would, and return its result.
+
+        Raises:
+            HostRefusal: the runtime or the provider refused; the text is what an agent reads.
+        """
+        return await self._outcome(self._engine.invoke(instance_id, action_name, input))
+
+    async def close(self, instance_id: str) -> None:
+        """Close an instance. Succeeds even if its provider fails to.
+
+        Raises:
+            HostRefusal: no such instance is open.
+        """
+        await self._outcome(self._engine.close(instance_id))
+
+    def subscribe(self, listener: EventListener) -> Callable[[], None]:
+        """Call `listener` with every session event; returns what ends that."""
+        return _subscribe(self._listeners, listener)
+
+    def subscribe_messages(self, listener: MessageListener) -> Callable[[], None]:
+        """Call `listener` with every JSON-RPC message; returns what ends that."""
+        return _subscribe(self._message_listeners, listener)
+
+    def list_open(self) -> list[OpenCanvas]:
+        """Every instance that its provider has opened."""
+        return self._engine.open_canvases()
+
+    def list(self) -> list[DiscoveredCanvas]:
+        """Every canvas of every connected provider."""
+        return self._engine.canvases()
+
+    # The engine's effects.
+
+    async def _outcome(self, ticket: int) -> JSONValue:
+        future: asyncio.Future[JSONValue] = asyncio.get_running_loop().create_future()
+        self._waiting[ticket] = future
+        self._apply_effects()
+        try:
+            return await future
+        finally:
+            del self._waiting[ticket]
+
+    def _apply_effects(self) -> None:
+        for effect in self._engine.effects():
+            match effect:
+                case Call():
+                    self._spawn(self._call(self._links[effect.extension_id], effect))
+                case Emit(type, data):
+                    self._publish(type, data, ephemeral=type not in _PERSISTED)
+                case Answer(ticket, value):
+                    if (future := self._find_waiting(ticket)) is not None:
+                        future.set_result(value)
+                case Refuse(ticket, message):
+                    if (future := self._find_waiting(ticket)) is not None:
+                        future.set_exception(HostRefusal(message))
+                case Warn(message):
+                    logger.warning("%s", message)
+                    self._notify(Method.HOST_EVENT, {"level": "warning", "message": message})
+
+    def _find_waiting(self, ticket: int) -> asyncio.Future[JSONValue] | None:
+        """Find who asked; they may have given up, which no provider is ever told."""
+        future = self._waiting.get(ticket)
+        return None if future is None or future.done() else future
+
+    async def _call(self, link: ProviderLink, call: Call) -> None:
+        try:
+            value = await link.peer.request(call.method, call.params)
+        except RemoteError as error:
+            self._engine.receive_error(call.call, error.message)
+        except ConnectionClosed:
+            self._engine.receive_error(call.call, CONNECTION_CLOSED)
+        except (TypeError, ValueError, RecursionError):
+            self._engine.receive_error(call.call, "the input cannot be written as JSON")
+        else:
+            self._engine.receive_answer(call.call, value)
+        self._apply_effects()
+
+    async def _watch(self, link: ProviderLink) -> None:
+        await link.wait_closed()
+        del self._links[link.extension_id]
+        link.settle(ConnectionClosed("the extension ended before it had joined the session"))
+        self._engine.detach(link.extension_id)
+        self._apply_effects()
+
+    def _publish(self, type: str, data: JSONObject, *, ephemeral: bool) -> str:
+        event: SessionEvent = {
+            "type": type,
+            "data": data,
+            "id": str(uuid.uuid4()),
+            "timestamp": _timestamp(),
+            "parentId": self._last_event_id,
+            "ephemeral": ephemeral,
+        }
+        self._last_event_id = event["id"]
+        params = {"sessionId": self.session_id, "event": cast(JSONValue, event)}
+        self._notify(Method.SESSION_EVENT, params)
+        for listener in tuple(self._listeners):
+            listener(event)
+        return event["id"]
+
+    def _notify(self, method: Method, params: JSONObject) -> None:
+        for link in self._links.values():
+            if link.is_joined:
+                link.peer.notify(method, params)
+
+    def _tap(self, message: Message) -> None:
+        for listener in tuple(self._message_listeners):
+            listener(message)
+
+    def _spawn(self, coroutine: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # What a provider may ask of its session.
+
+    async def _serve(self, link: ProviderLink, method: str, params: JSONObject) -> JSONValue:
+        if method == Method.CONNECT:
+            return {"ok": True, "protocolVersion": PROTOCOL_VERSION}
+        serve = self._services.get(method)
+        if serve is None:
+            raise MethodNotFound(method)
+        session_id = params.get("sessionId")
+        if session_id is None:
+            raise RemoteError(INTERNAL_ERROR, f"Missing sessionId in {method} request")
+        if session_id != self.session_id:
+            message = f"Session not found for sessionId: {session_id}"
+            raise RemoteError(INTERNAL_ERROR, f"Request {method} failed with message: {message}")
+        try:
+            return await serve(self, link, params)
+        except HostRefusal as refusal:
+            raise RemoteError(INTERNAL_ERROR, str(refusal)) from refusal
+
+    async def _serve_resume(self, link: ProviderLink, params: JSONObject) -> JSONValue:
+        try:
+            self._engine.declare(link.extension_id, params.get("canvases"))
+        except HostRefusal as refusal:
+            link.settle(refusal)
+            raise
+        link.settle(None)
+        self._apply_effects()
+        # Instances that are still open are asked for before this answer: the calls start here.
+        await asyncio.sleep(0)
+        ui: JSONObject = {"elicitation": False, "mcpApps": False, "canvases": True}
+        return {
+            "sessionId": self.session_id,
+            "startTime": self._start_time,
+            "isRemote": False,
+            "mode": "interactive",
+            "workspacePath": self.workspace_path,
+            "capabilities": {"ui": ui, "extensions": False},
+        }
+
+    async def _serve_list(self, link: ProviderLink, params: JSONObject) -> JSONValue:
+        return {"canvases": cast(JSONValue, self.list())}
+
+    async def _serve_list_open(self, link: ProviderLink, params: JSONObject) -> JSONValue:
+        return {"openCanvases": cast(JSONValue, self.list_open())}
+
+    async def _serve_open(self, link: ProviderLink, params: JSONObject) -> JSONValue:
+        extension_id = _text(params, "extensionId") if "extensionId" in params else None
+        opened = await self.open(
+            _text(params, "canvasId"),
+            _text(params, "instanceId"),
+            params.get("input", MISSING),
+            extension_id,
+        )
+        return cast(JSONValue, opened)
+
+    async def _serve_close(self, link: ProviderLink, params: JSONObject) -> JSONValue:
+        await self.close(_text(params, "instanceId"))
+        return None
+
+    async def _serve_invoke(self, link: ProviderLink, params: JSONObject) -> JSONValue:
+        result = await self.invoke(
+            _text(params, "instanceId"), _text(params, "actionName"), params.get("input", MISSING)
+        )
+        return {"result": result}
+
+    async def _serve_log(self, link: ProviderLink, params: JSONObject) -> JSONValue:
+        level = params.get("level", "info")
+        event_id = self._publish(
+            f"session.{level if level in ('warning', 'error') else 'info'}",
+            {"message": _text(params, "message"), "infoType": link.extension_name},
+            ephemeral=params.get("ephemeral") is True,
+        )
+        return {"eventId": event_id}
+
+    async def _serve_send(self, link: ProviderLink, params: JSONObject) -> JSONValue:
+        # There is no model here: the prompt is shown to whoever watches, and nothing answers.
+        message_id = self._publish(
+            "user.message", {"content": _text(params, "prompt")}, ephemeral=False
+        )
+        return {"messageId": message_id}
+
+    _services: Final[Mapping[str, Service]] = {
+        Method.SESSION_RESUME: _serve_resume,
+        Method.SESSION_CANVAS_LIST: _serve_list,
+        Method.SESSION_CANVAS_LIST_OPEN: _serve_list_open,
+        Method.SESSION_CANVAS_OPEN: _serve_open,
+        Method.SESSION_CANVAS_CLOSE: _serve_close,
+        Method.SESSION_CANVAS_ACTION_INVOKE: _serve_invoke,
+        Method.SESSION_LOG: _serve_log,
+        Method.SESSION_SEND: _serve_send,
+    }
+
+
+def _text(params: JSONObject, name: str) -> str:
+    value = params.get(name)
+    if not isinstance(value, str):
+        raise RemoteError(INTERNAL_ERROR, f'Invalid input: "{name}": Required')
+    return value
+
+
+def _timestamp() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _subscribe(listeners: list[_Listener], listener: _Listener) -> Callable[[], None]:
+    listeners.append(listener)
+
+    def unsubscribe() -> None:
+        if listener in listeners:
+            listeners.remove(listener)
+
+    return unsubscribe
