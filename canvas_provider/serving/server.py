@@ -1,0 +1,156 @@
+"""Many small web servers on the loopback interface, for the price of one.
+
+Each app gets a port, and with it an origin, of its own. They share one uvicorn configuration and
+one ticker. `uvicorn.Server` is not used: it takes over signals, ends the process when a port is
+taken, and wakes ten times a second for each server. What is used is its HTTP protocol class, one
+object per connection.
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from typing import Any, Final
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from canvas_provider.serving.ticker import TICKER, Ticker
+
+__all__ = ["LOOPBACK", "LoopbackServers", "Origin"]
+
+logger = logging.getLogger("canvas_provider.serving")
+
+LOOPBACK: Final = "127.0.0.1"
+
+BACKLOG: Final = 128
+
+
+class LoopbackServers:
+    """The servers of one event loop."""
+
+    def __init__(self, *, ticker: Ticker | None = None) -> None:
+        self.ticker = Ticker() if ticker is None else ticker
+        self._config = _create_config()
+        self._origins: set[Origin] = set()
+
+    async def serve(self, app: ASGIApp, *, port: int = 0) -> "Origin":
+        """Serve `app` at `127.0.0.1`, on a port from the kernel unless one is given.
+
+        Raises:
+            OSError: the port is taken.
+        """
+        origin = Origin(app, self._config, self.ticker, self._origins.discard)
+        await origin._listen(port)
+        self._origins.add(origin)
+        return origin
+
+    async def aclose(self, grace: float = 0.5) -> None:
+        """Close every origin at once; see `Origin.aclose`."""
+        await asyncio.gather(*(origin.aclose(grace) for origin in tuple(self._origins)))
+
+
+class Origin:
+    """One app at one port."""
+
+    def __init__(
+        self, app: ASGIApp, config: Config, ticker: Ticker, on_close: "Callable[[Origin], None]"
+    ) -> None:
+        self._app = app
+        self._config = config
+        self._scope_state = {TICKER: ticker}
+        self._on_close = on_close
+        self._state = ServerState()
+        self._server: asyncio.Server | None = None
+        self.port = 0
+
+    @property
+    def host(self) -> str:
+        """What a browser sends as Host."""
+        return f"{LOOPBACK}:{self.port}"
+
+    @property
+    def base(self) -> str:
+        return f"http://{self.host}"
+
+    async def aclose(self, grace: float = 0.5) -> None:
+        """Free the port, let requests finish for `grace` seconds, then cut them off. Idempotent.
+
+        An open event stream has to be ended by its owner before, or it is cut off.
+        """
+        server, self._server = self._server, None
+        if server is None:
+            return
+        self._on_close(self)
+        server.close()
+        for connection in tuple(self._state.connections):
+            connection.shutdown()
+        if tasks := set(self._state.tasks):
+            _, late = await asyncio.wait(tasks, timeout=grace)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late, timeout=grace)
+        for connection in tuple(self._state.connections):
+            connection.transport.abort()
+        # The loop closes sockets in its next step.
+        await asyncio.sleep(0)
+
+    async def _listen(self, port: int) -> None:
+        loop = asyncio.get_running_loop()
+        # Named by protocol: on an accepted socket of protocol 0, asyncio leaves Nagle's algorithm
+        # on, and every POST waits 40 ms for it.
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        try:
+            listener.setblocking(False)
+            listener.bind((LOOPBACK, port))
+            self.port = listener.getsockname()[1]
+            self._server = await loop.create_server(
+                self._create_protocol, sock=listener, backlog=BACKLOG
+            )
+        except BaseException:
+            listener.close()
+            raise
+
+    def _create_protocol(self) -> "_Protocol":
+        protocol = _Protocol(self._config, self._state, self._scope_state)
+        protocol.app = self._app
+        return protocol
+
+
+class _Protocol(HttpToolsProtocol):
+    """uvicorn's, without its access log, which would print tokens."""
+
+    def __init__(self, config: Config, state: ServerState, scope_state: dict[str, Any]) -> None:
+        super().__init__(config, state, scope_state)
+        self.logger = logger
+        self.access_log = False
+
+    def on_headers_complete(self) -> None:
+        # `GET http://other/ HTTP/1.1`: the target's host counts, not the header's (RFC 9112
+        # section 3.2.2), but an app never sees it. As a second Host header, a guard does.
+        if not self.url.startswith(b"/"):
+            self.headers.append((b"host", self.url))
+        super().on_headers_complete()
+
+
+def _create_config() -> Config:
+    config = Config(
+        _unserved,
+        http=HttpToolsProtocol,
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+    )
+    config.load()
+    return config
+
+
+async def _unserved(scope: Scope, receive: Receive, send: Send) -> None:
+    raise RuntimeError("Each connection is given its own app.")
