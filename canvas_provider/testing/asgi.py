@@ -82,8 +82,15 @@ class StreamingASGITransport(httpx.AsyncBaseTransport):
         stream = _Body(exchange, raise_app_exceptions=self._raise_app_exceptions)
         return httpx.Response(status, headers=headers, stream=stream, request=request)
 
-    async def aclose(self) -> None:
-        """End every exchange that is still open; nothing of the app runs afterwards."""
+    async def aclose(self, grace: float = 0.0) -> None:
+        """End every exchange that is still open; nothing of the app runs afterwards.
+
+        Args:
+            grace: Seconds that they get to end by themselves.
+        """
+        if self._exchanges and grace:
+            running = [exchange.task for exchange in self._exchanges]
+            await asyncio.wait(running, timeout=grace)
         for exchange in tuple(self._exchanges):
             await exchange.abort()
 
@@ -129,8 +136,8 @@ class _Exchange:
         self._room = asyncio.Event()  # wakes the app
 
     def begin(self, app: ASGIApp, scope: Scope) -> None:
-        self._task = asyncio.create_task(self._run(app, scope), name="asgi exchange")
-        self._task.add_done_callback(lambda _: self._on_done(self))
+        self.task = asyncio.create_task(self._run(app, scope), name="asgi exchange")
+        self.task.add_done_callback(lambda _: self._on_done(self))
 
     # The app's side
 
@@ -218,8 +225,8 @@ class _Exchange:
         reading = not self._complete
         self._gone.set()
         self._room.set()
-        await asyncio.wait({self._task}, timeout=GRACE)
-        if reading and not self._task.done():
+        await asyncio.wait({self.task}, timeout=GRACE)
+        if reading and not self.task.done():
             await self.abort()
         if self._complete and self._error is not None:
             raise self._error
@@ -227,8 +234,8 @@ class _Exchange:
     async def abort(self) -> None:
         self._gone.set()
         self._room.set()
-        self._task.cancel()
-        await asyncio.wait({self._task})
+        self.task.cancel()
+        await asyncio.wait({self.task})
 
 
 class _Body(httpx.AsyncByteStream):

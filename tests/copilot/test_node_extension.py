@@ -1,0 +1,35 @@
+"""The CLI with an extension in Node, which is what it is made for: the ground we stand on.
+
+If this fails, the CLI or the way we drive it is at fault, and no other result here says anything.
+"""
+
+import pytest
+from tests.support.copilot_cli import CopilotCLI
+
+pytestmark = [pytest.mark.copilot, pytest.mark.process]
+
+EXTENSION = """
+import { joinSession, createCanvas } from "@github/copilot-sdk/extension";
+await joinSession({ canvases: [createCanvas({
+  id: "echo", displayName: "Echo", description: "Gives back what it gets.",
+  actions: [{ name: "echo", description: "Echo.", handler: (call) => ({ got: call.input }) }],
+  open: async () => ({ title: "Echo!" }),
+})] });
+"""
+
+
+async def test_a_canvas_in_node_opens_answers_and_closes(cli: CopilotCLI) -> None:
+    folder = cli.project / ".github" / "extensions" / "echo"
+    folder.mkdir(parents=True)
+    (folder / "extension.mjs").write_text(EXTENSION, encoding="utf-8")
+
+    session = await cli.create_session()
+    assert (await session.wait_listed("echo"))["extensionId"] == "project:echo"
+    assert (await session.open("echo", "one"))["title"] == "Echo!"
+    assert await session.invoke("one", "echo", {"a": 1}) == {"got": {"a": 1}}
+    assert len(cli.processes()) == 1
+    await session.close("one")
+    assert await session.list_open() == []
+
+    await cli.stop()
+    await cli.wait_no_processes(5)

@@ -1,0 +1,70 @@
+"""The programs that some tests need: found, or the test is skipped with the reason.
+
+With `CANVAS_PROVIDER_TESTS_MUST_RUN=1` a missing program is a failure: a green run that ran
+nothing is worth nothing. npm packages are looked for in `$CANVAS_PROVIDER_NPM/node_modules`, then
+in `.tools/node_modules` of the checkout, where `make test` puts them.
+"""
+
+import os
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, NoReturn
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+
+# Read when the tests are collected: a test itself sees a clean environment.
+MUST_RUN: Final = os.environ.get("CANVAS_PROVIDER_TESTS_MUST_RUN") == "1"
+NPM: Final = os.environ.get("CANVAS_PROVIDER_NPM")
+
+CHROMIUM: Final = ("chromium", "chromium-browser", "google-chrome")
+
+
+def require_chromium() -> str:
+    """Return the path of a Chromium, and make sure that playwright can be imported."""
+    if find_spec("playwright") is None:
+        _missing("playwright is not installed: pip install '.[dev]'")
+    for name in CHROMIUM:
+        if (path := shutil.which(name)) is not None:
+            return path
+    _missing("no Chromium on PATH: apt-get install chromium")
+
+
+def require_node() -> str:
+    """Return the path of `node`, version 20 or newer."""
+    if (path := shutil.which("node")) is not None:
+        return path
+    _missing("no node on PATH: install Node.js 20 or newer")
+
+
+def require_redis() -> str:
+    """Return the path of `redis-server`."""
+    if (path := shutil.which("redis-server")) is not None:
+        return path
+    _missing("no redis-server on PATH: apt-get install redis-server")
+
+
+def require_copilot_cli() -> Path:
+    """Return the Copilot CLI, and make sure that the SDK which drives it can be imported."""
+    if find_spec("copilot") is None:
+        _missing("github-copilot-sdk is not installed: pip install '.[dev]'")
+    machine = {"x86_64": "x64", "aarch64": "arm64", "AMD64": "x64"}.get(_machine(), _machine())
+    package = f"@github/copilot-{sys.platform}-{machine}"
+    for folder in ([Path(NPM)] if NPM else []) + [ROOT / ".tools"]:
+        path = folder / "node_modules" / package / "copilot"
+        if path.is_file():
+            return path
+    _missing(f"npm {package} is not installed: npm install --prefix .tools @github/copilot")
+
+
+def _machine() -> str:
+    return os.uname().machine
+
+
+def _missing(reason: str) -> NoReturn:
+    if MUST_RUN:
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
