@@ -1,0 +1,221 @@
+"""What a handler can know and do besides its input.
+
+A context belongs to one call of one open instance. Making one is cheap: everything but the call's
+own facts is looked up in the instance.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol
+
+from canvas_provider.errors import CanvasProviderError, StateError
+from canvas_provider.types import Author, JSONObject, JSONValue
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    from canvas_provider.canvas.instance import Instance
+    from canvas_provider.protocol.copilot import SessionCapabilities, SessionEvent
+    from canvas_provider.state.shared import BoundState
+
+    S = TypeVar("S", default=Any)
+else:
+    from typing import TypeVar
+
+    S = TypeVar("S")
+
+__all__ = ["CanvasContext", "InstanceHandle", "Opened", "SessionView"]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What `on_open` answers. With a `url`, no server of ours starts for the instance."""
+
+    title: str | None = None
+    """What the panel is called; None: the canvas's display name."""
+    status: str | None = None
+    url: str | None = None
+
+
+class SessionView(Protocol):
+    """The part of the session that handlers see; `session` provides it."""
+
+    working_directory: str | None
+    """The user's project, absolute. May differ from call to call."""
+
+    @property
+    def workspace_path(self) -> str | None:
+        """A folder of the session's own, absolute."""
+
+    @property
+    def capabilities(self) -> "SessionCapabilities":
+        """What the host said it can do."""
+
+    async def log(
+        self,
+        message: str,
+        *,
+        level: Literal["info", "warning", "error"] = ...,
+        ephemeral: bool = ...,
+    ) -> str:
+        """Write to the person's timeline. Returns the event's id."""
+
+    async def send(self, prompt: str, *, mode: Literal["enqueue", "immediate"] = ...) -> str:
+        """Send the agent a prompt, which starts a turn. Returns the message's id."""
+
+    def on(self, event: str, listener: "Callable[[SessionEvent], object]") -> Callable[[], None]:
+        """Call `listener` for each session event of that type. Returns what ends it."""
+
+    @property
+    def canvas(self) -> Any:
+        """`session.canvas.*` of the runtime: list, open, close and invoke."""
+
+
+class InstanceHandle:
+    """The open instance, as its handlers see it."""
+
+    __slots__ = ("_instance", "opening")
+
+    def __init__(self, instance: "Instance", *, opening: bool = False) -> None:
+        self._instance = instance
+        self.opening = opening
+
+    @property
+    def id(self) -> str:
+        return self._instance.instance_id
+
+    @property
+    def title(self) -> str | None:
+        return self._instance.title
+
+    @property
+    def status(self) -> str | None:
+        return self._instance.status
+
+    @property
+    def url(self) -> str | None:
+        """Where the page is. None while the instance opens for the first time."""
+        return self._instance.url
+
+    async def update(self, *, title: str | None = None, status: str | None = None) -> None:
+        """Change the panel's title or status; None leaves one as it is.
+
+        The runtime knows no smaller way than to open the instance again, and a host may reload the
+        frame for it. So what changes often belongs in the state, not here. Nothing is sent when
+        nothing changed.
+
+        Raises:
+            CanvasProviderError: inside `on_open`, which would wait for itself.
+        """
+        if self.opening:
+            raise CanvasProviderError(
+                "instance.update() inside on_open would wait for itself: return "
+                "Opened(title=..., status=...) instead"
+            )
+        await self._instance.update(title=title, status=status)
+
+
+class CanvasContext(Generic[S]):
+    """The first argument of a long-form handler; any parameter annotated with it of a typed one."""
+
+    __slots__ = (
+        "_bound",
+        "_expected_revision",
+        "_instance",
+        "action_name",
+        "author",
+        "input",
+        "instance",
+        "reopened",
+    )
+
+    def __init__(
+        self,
+        instance: "Instance",
+        *,
+        input: dict[str, Any],
+        author: Author,
+        action_name: str | None = None,
+        reopened: bool = False,
+        opening: bool = False,
+        expected_revision: int | None = None,
+    ) -> None:
+        self._instance = instance
+        self._bound: BoundState[S] | None = None
+        self._expected_revision = expected_revision
+        self.input = input
+        """What the caller sent; `{}` where it sent nothing or null."""
+        self.author = author
+        self.action_name = action_name
+        """The action's name; None in `on_open`, `on_close` and `lifespan`."""
+        self.reopened = reopened
+        """True in `on_open` when this is a focus, a reload or a resume, not the first open."""
+        self.instance = InstanceHandle(instance, opening=opening)
+
+    def __repr__(self) -> str:
+        where = f"{self.canvas_id!r}, {self.instance_id!r}"
+        return f"<CanvasContext {where}, action {self.action_name!r}>"
+
+    @property
+    def instance_id(self) -> str:
+        return self._instance.instance_id
+
+    @property
+    def canvas_id(self) -> str:
+        return self._instance.canvas.id
+
+    @property
+    def extension_id(self) -> str:
+        return self._instance.extension_id
+
+    @property
+    def session_id(self) -> str:
+        return self._instance.session_id
+
+    @property
+    def session(self) -> SessionView:
+        return self._instance.session
+
+    @property
+    def host(self) -> JSONObject:
+        """What the host said about itself; `{}` with Copilot CLI 1.0.102, which says nothing."""
+        return self._instance.host
+
+    @property
+    def url(self) -> str | None:
+        """Where the page is. None while the instance opens for the first time."""
+        return self._instance.url
+
+    @property
+    def lifespan(self) -> Any:
+        """What the canvas's `lifespan=` yielded for this instance."""
+        return self._instance.resources
+
+    @property
+    def state(self) -> "BoundState[S]":
+        """The shared state, bound to this call: its changes carry the call's author and action.
+
+        Raises:
+            StateError: the canvas has none.
+        """
+        if self._bound is None:
+            shared = self._instance.state
+            if shared is None:
+                raise StateError(
+                    f"canvas {self.canvas_id!r} has no state here: pass state= to create_canvas"
+                )
+            self._bound = shared.bind(
+                author=self.author,
+                action=self.action_name,
+                expected_revision=self._expected_revision,
+            )
+        return self._bound
+
+    def emit(self, name: str, data: JSONValue = None) -> None:
+        """Send the open pages an event of the author's own; works from any thread.
+
+        Raises:
+            ValueError: a name that does not fit `[a-z][a-z0-9_-]*`, or is one of ours.
+            NotJSON: the data has no JSON form.
+        """
+        self._instance.emit(name, data)

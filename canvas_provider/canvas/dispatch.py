@@ -1,0 +1,208 @@
+"""Running handlers: in the loop or in a thread, with a draft or without, within their time.
+
+`run_plan` gives one result or one `CanvasError`, whatever the author's code does. `Calls` knows
+what is running: it watches every deadline with one timer, because a timer per call costs about a
+fifth of the throughput, and it ends what still runs when the instance closes.
+"""
+
+import asyncio
+import inspect
+import logging
+import secrets
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from canvas_provider.canvas.context import CanvasContext
+from canvas_provider.canvas.results import to_json_value
+from canvas_provider.canvas.signature import Plan
+from canvas_provider.canvas.threads import Workers
+from canvas_provider.errors import (
+    ActionTimeout,
+    CanvasError,
+    Closing,
+    HandlerError,
+    NotJSON,
+    StateClosed,
+    StoreError,
+)
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Task, TimerHandle
+
+__all__ = ["Call", "Calls", "run_plan", "translate"]
+
+logger = logging.getLogger("canvas_provider.canvas")
+
+
+async def run_plan(
+    plan: Plan,
+    checked: dict[str, Any],
+    context: CanvasContext[Any] | None,
+    workers: Workers,
+    to_result: Callable[[object], Any] = to_json_value,
+) -> Any:
+    """Call the handler with a checked input and return its result, made JSON.
+
+    A handler with a draft runs inside one change of the state. It is run again when another
+    process committed first, with arguments made anew; the result is made before the commit, so
+    that a result that is not JSON leaves the state as it was.
+    """
+    if plan.draft is None:
+        return to_result(await _call(plan, plan.prepare(checked, context), workers))
+    assert context is not None
+
+    async def attempt(draft: Any) -> Any:
+        return to_result(await _call(plan, plan.prepare(checked, context, draft), workers))
+
+    return await context.state.update(attempt)
+
+
+async def _call(plan: Plan, call: Callable[[], Any], workers: Workers) -> Any:
+    if plan.is_async:
+        return await call()
+    result = await workers.run(call)
+    # A `def` that hands out a coroutine, as decorators without functools.wraps do.
+    return await result if inspect.isawaitable(result) else result
+
+
+def translate(error: Exception, subject: str, canvas_id: str) -> CanvasError:
+    """Return what the caller is told of an exception of the author's code, and log the rest."""
+    if isinstance(error, CanvasError):
+        return error
+    if isinstance(error, StateClosed):
+        return Closing(f"The {subject} came too late: the instance is closed.")
+    reference = secrets.token_hex(4)
+    # Not the input, the result or the state: a log is read by others.
+    logger.error("%s of canvas %r failed (%s)", subject, canvas_id, reference, exc_info=error)
+    if isinstance(error, NotJSON):
+        return HandlerError(
+            f"The {subject} gave a value that JSON cannot carry. {error} ({reference})"
+        )
+    if isinstance(error, StoreError):
+        return HandlerError(f"The state could not be stored by the {subject} ({reference}).")
+    return HandlerError(
+        f"The {subject} failed unexpectedly. Its log has the details under {reference}."
+    )
+
+
+class Call:
+    """One running handler."""
+
+    __slots__ = ("action", "deadline", "due", "logged", "reason", "started", "task")
+
+    def __init__(
+        self, action: str, task: "Task[Any] | None", started: float, deadline: float | None
+    ) -> None:
+        self.action = action
+        self.task = task
+        self.started = started
+        self.deadline = deadline
+        self.logged = False
+        self.due = 0.0
+        """When to look at it next, on the loop's clock."""
+        self.reason: CanvasError | None = None
+        """Why we cancelled it; None: we did not."""
+
+    def cancel(self, reason: CanvasError) -> None:
+        if self.reason is None and self.task is not None:
+            self.reason = reason
+            self.task.cancel()
+
+
+class Calls:
+    """The running handlers of one instance."""
+
+    def __init__(self, loop: "AbstractEventLoop", *, canvas_id: str, slow_after: float) -> None:
+        self._loop = loop
+        self._canvas_id = canvas_id
+        self._slow_after = slow_after
+        self._running: set[Call] = set()
+        self._timer: TimerHandle | None = None
+        self._next = 0.0
+        self._idle: asyncio.Event | None = None
+
+    def begin(self, action: str, timeout: float | None) -> Call:
+        """Note that the current task runs a handler, for at most `timeout` seconds."""
+        now = self._loop.time()
+        deadline = None if timeout is None else now + timeout
+        call = Call(action, asyncio.current_task(), now, deadline)
+        slow = now + self._slow_after
+        call.due = slow if deadline is None else min(slow, deadline)
+        self._running.add(call)
+        if self._timer is None or call.due < self._next:
+            self._watch(call.due)
+        return call
+
+    def end(self, call: Call) -> CanvasError | None:
+        """Note that it is over; call it in the same task, once.
+
+        Returns why we cancelled it, if we did and nobody else did, too: then the cancellation is
+        taken back, and this is the answer.
+        """
+        self._running.discard(call)
+        if self._idle is not None and not self._running:
+            self._idle.set()
+        if call.reason is None or call.task is None:
+            return None
+        return None if call.task.uncancel() > 0 else call.reason
+
+    async def finish(self, seconds: float) -> None:
+        """Let what runs end by itself for `seconds`, then cancel it and wait for that.
+
+        A handler that swallows its cancellation is left alone after as long again, at most 1 s.
+        """
+        await self._wait_idle(seconds)
+        for call in list(self._running):
+            call.cancel(Closing(f'The action "{call.action}" was ended: the instance is closing.'))
+        await self._wait_idle(min(seconds, 1.0))
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def _wait_idle(self, seconds: float) -> None:
+        if not self._running:
+            return
+        self._idle = asyncio.Event()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._idle.wait()
+        except TimeoutError:
+            pass
+        finally:
+            self._idle = None
+
+    def _watch(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._next = when
+        self._timer = self._loop.call_at(when, self._sweep)
+
+    def _sweep(self) -> None:
+        self._timer = None
+        now = self._loop.time()
+        for call in self._running:
+            if call.deadline is not None and call.deadline <= now:
+                self._expire(call)
+            elif not call.logged and call.started + self._slow_after <= now:
+                call.logged = True
+                logger.warning(
+                    "action %r of canvas %r has been running for %.0f s",
+                    call.action,
+                    self._canvas_id,
+                    now - call.started,
+                )
+                call.due = float("inf") if call.deadline is None else call.deadline
+        due = min((call.due for call in self._running), default=float("inf"))
+        if due < float("inf"):
+            self._watch(due)
+
+    def _expire(self, call: Call) -> None:
+        assert call.deadline is not None
+        seconds = call.deadline - call.started
+        call.due = float("inf")
+        call.cancel(
+            ActionTimeout(
+                f'The action "{call.action}" took longer than {seconds:g} s and was ended; it '
+                "changed nothing."
+            )
+        )

@@ -1,0 +1,245 @@
+"""What a handler returns, made JSON; and the form of a result that shows the agent pictures.
+
+Python values that have one obvious JSON form get it. What JSON cannot carry (NaN, infinities, lone
+surrogates, integers beyond 2**53, cycles) is an error that names the place: one bad value must not
+cost the connection.
+"""
+
+import base64
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
+from typing import Any, Final
+from uuid import UUID
+
+from canvas_provider.errors import NotJSON
+from canvas_provider.protocol.copilot import ToolResultObject
+from canvas_provider.types import JSONObject, JSONValue
+
+__all__ = ["Image", "ToolResult", "to_json_value"]
+
+_LARGEST: Final = 2**53
+"""Beyond it, an integer changes on its way through a browser (RFC 8259 section 6)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture for the agent. `description` is the text that a model sees with it."""
+
+    data: bytes
+    mime_type: str = "image/png"
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """A result the agent sees as bare text, with pictures, instead of as JSON.
+
+    A page gets the same object as JSON. Pictures reach only models that can see; anything over
+    about 20 KB of text is cut for the model (both observed with Copilot CLI 1.0.102).
+    """
+
+    text: str
+    images: Sequence[Image | bytes] = ()
+    """Bytes are taken as PNG."""
+    failed: bool = False
+    error: str | None = None
+    """What the host shows of a failure; the model reads `text`."""
+    session_log: str | None = None
+    """Details for the person's timeline."""
+
+    def to_wire(self) -> ToolResultObject:
+        """Return what Copilot recognises by `textResultForLlm` and `resultType`."""
+        wire: ToolResultObject = {
+            "textResultForLlm": self.text,
+            "resultType": "failure" if self.failed else "success",
+        }
+        if self.failed or self.error is not None:
+            wire["error"] = self.text if self.error is None else self.error
+        if self.session_log is not None:
+            wire["sessionLog"] = self.session_log
+        if self.images:
+            wire["binaryResultsForLlm"] = [_image(image) for image in self.images]
+        return wire
+
+
+def _image(image: Image | bytes) -> JSONObject:
+    given = image if isinstance(image, Image) else Image(image)
+    data = base64.b64encode(given.data).decode("ascii")
+    return {
+        "data": data,
+        "mimeType": given.mime_type,
+        "type": "image",
+        "description": given.description,
+    }
+
+
+def to_json_value(value: object) -> JSONValue:
+    """Return `value` as JSON, sharing no list or dict with it.
+
+    Models and dataclasses become objects; dates ISO 8601; enums their value; paths, UUIDs and
+    Decimals text; bytes base64; sets sorted lists; numpy values what `tolist()` gives.
+
+    Raises:
+        NotJSON: something in it has no JSON form; the text names the place, not the value.
+    """
+    return _Converter().convert(value)
+
+
+class _Converter:
+    """One conversion: it knows where it is, for the error, and what encloses it, for cycles."""
+
+    __slots__ = ("enclosing", "path")
+
+    def __init__(self) -> None:
+        self.path: list[str | int] = []
+        self.enclosing: set[int] = set()
+
+    def convert(self, value: Any) -> JSONValue:
+        kind = type(value)
+        if kind is str:
+            return self._text(value)
+        if value is None or kind is bool:
+            return value  # type: ignore[no-any-return]
+        if kind is int:
+            return self._integer(value)
+        if kind is float:
+            return self._number(value)
+        if kind is dict:
+            return self._inside(value, self._object)
+        if kind is list:
+            return self._inside(value, self._list)
+        return self._other(value)
+
+    def fail(self, what: str) -> NotJSON:
+        parts = (str(part).replace("~", "~0").replace("/", "~1") for part in self.path)
+        place = "".join(f"/{part}" for part in parts) or "(root)"
+        return NotJSON(f"{place}: {what}")
+
+    def _text(self, value: str) -> str:
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise self.fail("text with half of a surrogate pair is not JSON") from None
+        return value
+
+    def _integer(self, value: int) -> int:
+        if not -_LARGEST <= value <= _LARGEST:
+            raise self.fail("an integer beyond 2**53 is not safe in JSON: return it as text")
+        return value
+
+    def _number(self, value: float) -> float:
+        if not math.isfinite(value):
+            raise self.fail("NaN and infinities are not JSON: return None or text instead")
+        return value
+
+    def _inside(self, value: Any, convert: Callable[[Any], JSONValue]) -> JSONValue:
+        identity = id(value)
+        if identity in self.enclosing:
+            raise self.fail("a value that contains itself is not JSON")
+        self.enclosing.add(identity)
+        try:
+            return convert(value)
+        except RecursionError:
+            raise self.fail("nested too deeply for JSON") from None
+        finally:
+            self.enclosing.discard(identity)
+
+    def _object(self, value: Mapping[Any, Any]) -> JSONObject:
+        converted: JSONObject = {}
+        for key, item in value.items():
+            name = key if type(key) is str else self._key(key)
+            self.path.append(name)
+            if name in converted:
+                raise self.fail("two keys have the same text in JSON")
+            converted[self._text(name)] = self.convert(item)
+            self.path.pop()
+        return converted
+
+    def _list(self, value: Iterable[Any]) -> list[JSONValue]:
+        converted = []
+        for index, item in enumerate(value):
+            self.path.append(index)
+            converted.append(self.convert(item))
+            self.path.pop()
+        return converted
+
+    def _key(self, key: object) -> str:
+        if isinstance(key, Enum):
+            key = key.value
+        if isinstance(key, date | time | UUID | PurePath | Decimal) or type(key) in (int, str):
+            return str(key.isoformat() if isinstance(key, date | time) else key)
+        if isinstance(key, str):
+            return str.__str__(key)
+        raise self.fail(f"keys of JSON objects are text, not {type(key).__name__}")
+
+    def _other(self, value: Any) -> JSONValue:
+        for kinds, convert in _SCALARS:
+            if isinstance(value, kinds):
+                return self.convert(convert(value))
+        if isinstance(value, ToolResult):
+            return self.convert(value.to_wire())
+        pydantic = sys.modules.get("pydantic")
+        if pydantic is not None and isinstance(value, pydantic.BaseModel):
+            return self._inside(value, self._model)
+        if is_dataclass(value) and not isinstance(value, type):
+            return self._inside(value, self._dataclass)
+        if isinstance(value, Mapping):
+            return self._inside(value, self._object)
+        if callable(to_list := getattr(value, "tolist", None)) and not isinstance(value, type):
+            return self.convert(to_list())  # numpy's scalars and arrays, and those like them
+        if isinstance(value, AbstractSet):
+            return self._inside(value, self._set)
+        if isinstance(value, Iterable) and not isinstance(value, type):
+            return self._inside(value, self._list)
+        raise self.fail(
+            f"a {type(value).__name__} has no JSON form: return a dict, a dataclass or a model"
+        )
+
+    def _dataclass(self, value: Any) -> JSONValue:
+        return self._object({field.name: getattr(value, field.name) for field in fields(value)})
+
+    def _model(self, value: Any) -> JSONValue:
+        # mode="python" keeps NaN and friends visible for the checks here.
+        dumped = value.model_dump(mode="python", by_alias=True)
+        return self._object(dumped) if isinstance(dumped, dict) else self.convert(dumped)
+
+    def _set(self, value: AbstractSet[Any]) -> JSONValue:
+        converted = self._list(value)
+        try:
+            return sorted(converted)  # type: ignore[type-var]  # mixed types stay as they came
+        except TypeError:
+            return converted
+
+
+def _duration(value: timedelta) -> str:
+    """Write ISO 8601, as pydantic does: `-P1DT2H3.5S`."""
+    sign, value = ("-", -value) if value.days < 0 else ("", value)
+    hours, seconds = divmod(value.seconds, 3600)
+    minutes, seconds = divmod(seconds, 60)
+    fraction = f"{value.microseconds:06}".rstrip("0")
+    clock = (f"{hours}H" if hours else "") + (f"{minutes}M" if minutes else "")
+    if seconds or fraction:
+        clock += f"{seconds}{'.' if fraction else ''}{fraction}S"
+    days = f"{value.days}D" if value.days else ""
+    return f"{sign}P{days}T{clock}" if clock else f"{sign}P{days or 'T0S'}"
+
+
+_SCALARS: Final[tuple[tuple[Any, Callable[[Any], object]], ...]] = (
+    (Enum, lambda value: value.value),
+    (str, str.__str__),
+    (int, int.__int__),
+    (float, float.__float__),
+    ((datetime, date, time), lambda value: value.isoformat()),
+    (timedelta, _duration),
+    ((bytes, bytearray, memoryview), lambda value: base64.b64encode(value).decode("ascii")),
+    ((Decimal, UUID, PurePath), str),
+)
+"""In this order: a `StrEnum` is an Enum and a str, numpy's float64 is a float."""

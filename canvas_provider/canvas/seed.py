@@ -1,0 +1,91 @@
+"""What `state=` means: the type of the shared state, and how a new document begins."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING as NO_DEFAULT
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, get_origin, get_type_hints, is_typeddict
+
+from canvas_provider.canvas.context import CanvasContext
+from canvas_provider.canvas.signature import Site
+
+__all__ = ["Seed", "read_seed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """The state's type, and the author's factory of its first value, if there is one."""
+
+    type: Any
+    factory: Callable[[CanvasContext[Any]], Any] | None = None
+
+
+def read_seed(state: Any, site: Site) -> Seed | None:
+    """Read `state=`: None, a type, or a factory whose return annotation is the type.
+
+    Raises:
+        DeclarationError: not a type of JSON objects, or one that cannot begin by itself.
+    """
+    if state is None:
+        return None
+    if _is_object_type(state):
+        if missing := _required_fields(state):
+            raise site.refuse(
+                f"a new {state.__name__} would lack {', '.join(map(repr, missing))}: give it "
+                f"defaults, or pass a factory, `def first(ctx) -> {state.__name__}: ...`",
+                "state",
+            )
+        return Seed(state)
+    waits = inspect.iscoroutinefunction(state)
+    if waits or not callable(state) or isinstance(state, type) or get_origin(state) is not None:
+        raise site.refuse(f"cannot be {'async ' if waits else ''}{_name(state)}: {_WHAT}", "state")
+    return Seed(_return_type(state, site), state)
+
+
+_WHAT = (
+    "pass a pydantic model, a dataclass, a TypedDict or dict, or a function that takes the context "
+    "and returns one"
+)
+
+
+def _is_object_type(state: Any) -> bool:
+    if state is dict or get_origin(state) is dict:
+        return True
+    if not isinstance(state, type):
+        return False
+    # A model is told by what it has: importing pydantic for the question would cost its start.
+    model = hasattr(state, "model_fields") and not getattr(state, "__pydantic_root_model__", False)
+    return model or is_dataclass(state) or is_typeddict(state)
+
+
+def _required_fields(state: Any) -> list[str]:
+    """Return the fields that `state()` would ask for."""
+    if is_typeddict(state):
+        return sorted(state.__required_keys__)
+    if is_dataclass(state):
+        return [
+            field.name
+            for field in fields(state)
+            if field.init and field.default is NO_DEFAULT and field.default_factory is NO_DEFAULT
+        ]
+    found = getattr(state, "model_fields", {})
+    return [name for name, field in found.items() if field.is_required()]
+
+
+def _return_type(factory: Any, site: Site) -> Any:
+    try:
+        returned = get_type_hints(factory).get("return")
+    except (NameError, TypeError, AttributeError):
+        returned = None
+    if returned is None or not _is_object_type(returned):
+        name = _name(factory)
+        raise site.refuse(
+            f"the factory {name} does not say what it returns: write `def {name}(ctx) -> Board:`, "
+            "where Board is a model, a dataclass, a TypedDict or dict",
+            "state",
+        )
+    return returned
+
+
+def _name(value: Any) -> str:
+    return str(getattr(value, "__name__", type(value).__name__))

@@ -1,0 +1,460 @@
+"""From a typed function to an action: its schema, and how to call it with a checked input.
+
+Everything that can be decided is decided here, once, when the function is declared: which parameter
+is the context, which one the open change of the state, which ones are input, and how each input is
+converted. What cannot work is refused with what to write instead.
+"""
+
+import inspect
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
+
+from canvas_provider.canvas.context import CanvasContext
+from canvas_provider.canvas.fastcheck import compile_check
+from canvas_provider.canvas.results import to_json_value
+from canvas_provider.canvas.schema import Convert, describe, shape_of, split_annotated
+from canvas_provider.canvas.validation import InputRefused, Validator
+from canvas_provider.errors import DeclarationError, NotJSON
+from canvas_provider.types import MISSING, JSONObject, JSONValue
+
+__all__ = [
+    "ANY_OBJECT",
+    "Alias",
+    "Plan",
+    "Site",
+    "compile_long_form",
+    "compile_typed",
+    "first_paragraphs",
+]
+
+Alias = Callable[[str], str]
+"""From a parameter's name to the name agent and page use; such as pydantic's `to_camel`."""
+
+_NOTHING: Final[JSONObject] = {"type": "object", "properties": {}, "additionalProperties": False}
+ANY_OBJECT: Final[JSONObject] = {"type": "object"}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a declaration stands, for the text of its refusal."""
+
+    canvas: str
+    action: str | None = None
+
+    def refuse(self, message: str, field: str | None = None) -> DeclarationError:
+        return DeclarationError(message, canvas=self.canvas, action=self.action, field=field)
+
+
+@dataclass(slots=True)
+class Plan:
+    """How to check an input and call the handler with it."""
+
+    handler: Callable[..., Any]
+    is_async: bool
+    schema: JSONObject | None
+    """What is declared to the runtime. None: no schema."""
+    validator: Validator
+    arguments: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """Makes the keyword arguments of a checked input; None for the long form."""
+    context: str | None = None
+    """The parameter that gets the context."""
+    draft: str | None = None
+    """The parameter that gets the open change of the state."""
+    timeout: float | None = None
+    """Seconds; None: no limit."""
+    needs_context: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        typed = self.arguments is not None
+        self.needs_context = not typed or self.context is not None or self.draft is not None
+
+    def prepare(
+        self, checked: dict[str, Any], context: CanvasContext[Any] | None, draft: object = None
+    ) -> Callable[[], Any]:
+        """Return the call to make. Call again for a second attempt: nothing is shared.
+
+        Raises:
+            InvalidInput: a type's own checks refuse what the schema let pass.
+        """
+        if self.arguments is None:
+            return partial(self.handler, context)
+        try:
+            arguments = self.arguments(checked)
+        except InputRefused as refused:
+            raise self.validator.refuse(refused.problems) from None
+        if self.context is not None:
+            arguments[self.context] = context
+        if self.draft is not None:
+            arguments[self.draft] = draft
+        return partial(self.handler, **arguments)
+
+
+@dataclass(slots=True)
+class _Input:
+    """One parameter that the caller fills in."""
+
+    name: str
+    key: str
+    annotation: Any
+    default: Any
+    metadata: list[Any]
+    schema: JSONObject = field(default_factory=dict)
+    convert: Convert | None = None
+
+    @property
+    def required(self) -> bool:
+        return self.default is MISSING
+
+
+def compile_long_form(handler: Any, schema: JSONValue, *, site: Site, subject: str) -> Plan:
+    """Plan a handler that takes one argument, the context. The schema must compile."""
+    _refuse_uncallable(handler, site)
+    try:
+        inspect.signature(handler).bind(object())
+    except TypeError:
+        raise site.refuse(
+            "its handler is called with one argument, the context: write `async def handler(ctx)`, "
+            "or use @canvas.action for a function with typed parameters",
+            "handler",
+        ) from None
+    except ValueError:
+        pass  # some built-in callables have no signature
+    declared, checked = _widen(schema, subject)
+    return Plan(handler, is_async(handler), declared, Validator(checked, subject))
+
+
+def _widen(schema: JSONValue, subject: str) -> tuple[JSONObject | None, JSONObject]:
+    """Admit null where an empty object fits: models send it for "nothing"."""
+    if not isinstance(schema, dict):
+        return None, ANY_OBJECT
+    if schema.get("type") == "object" and Validator(schema, subject).accepts({}):
+        return {**schema, "type": ["object", "null"]}, schema
+    return schema, schema
+
+
+def compile_typed(
+    function: Any,
+    *,
+    site: Site,
+    subject: str,
+    state_type: Any = None,
+    alias: Alias | None = None,
+) -> Plan:
+    """Plan a function whose parameters say what it wants.
+
+    Raises:
+        DeclarationError: a parameter that nothing could fill in.
+    """
+    _refuse_uncallable(function, site)
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        raise site.refuse("its parameters cannot be read: write a plain function") from None
+    resolve = _Resolver(function, state_type, site)
+    inputs: list[_Input] = []
+    context = draft = None
+    for parameter in parameters.values():
+        annotation, metadata = resolve(parameter)
+        if _is_context(annotation):
+            context = _only(context, parameter.name, "context", site)
+        elif state_type is not None and annotation == state_type:
+            draft = _only(draft, parameter.name, "open change of the state", site)
+        else:
+            inputs.append(_read(parameter, annotation, metadata, state_type, alias, site))
+    _refuse_same_keys(inputs, site)
+    schema, arguments = _assemble(inputs, site)
+    declared = schema if inputs else None
+    validator = Validator(schema, subject)
+    return Plan(function, is_async(function), declared, validator, arguments, context, draft)
+
+
+def is_async(function: Any) -> bool:
+    """Whether calling it gives a coroutine; if not, it runs in a thread."""
+    # An object may have `async def __call__`.
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(_method(function))
+
+
+def _method(function: Any) -> Any:
+    return type(function).__dict__.get("__call__")
+
+
+def first_paragraphs(function: Any) -> str | None:
+    """Return a docstring up to its sections (`Args:`, `:param`), which are not for the agent."""
+    text = inspect.getdoc(function) if hasattr(function, "__name__") else None
+    lines: list[str] = []
+    for line in (text or "").splitlines():
+        if line.rstrip() in _SECTIONS or line.startswith((":param", ":return", ":raises")):
+            break
+        lines.append(line)
+    return "\n".join(lines).strip() or None
+
+
+_SECTIONS: Final = frozenset(
+    {"Args:", "Arguments:", "Example:", "Examples:", "Parameters", "Raises:", "Returns:", "Yields:"}
+)
+
+
+def _refuse_uncallable(function: Any, site: Site) -> None:
+    if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
+        raise site.refuse(
+            "a generator gives no result: return a list, and send what happens on the way with "
+            "ctx.emit(...)"
+        )
+    if inspect.isclass(function) or not callable(function):
+        raise site.refuse("its handler is no function: write `async def` or `def`")
+
+
+class _Resolver:
+    """Reads annotations, also those that are text (`from __future__ import annotations`)."""
+
+    def __init__(self, function: Any, state_type: Any, site: Site) -> None:
+        self._site = site
+        plain = function.func if isinstance(function, partial) else function
+        plain = inspect.unwrap(getattr(plain, "__func__", plain))
+        if not hasattr(plain, "__globals__"):
+            plain = _method(plain)
+        self._globals = getattr(plain, "__globals__", {})
+        self._locals = _closure(plain)
+        if isinstance(state_type, type):
+            self._locals.setdefault(state_type.__name__, state_type)
+
+    def __call__(self, parameter: inspect.Parameter) -> tuple[Any, list[Any]]:
+        """Return the annotation without `Annotated`, and the metadata."""
+        self._refuse_kind(parameter)
+        annotation = parameter.annotation
+        if annotation is inspect.Parameter.empty:
+            if parameter.name == "ctx":
+                return CanvasContext, []
+            raise self._site.refuse(
+                f"has no annotation: write its type, as in `{parameter.name}: str`"
+                " (`ctx: CanvasContext` for the context)",
+                parameter.name,
+            )
+        if not isinstance(annotation, type) or isinstance(annotation, types.GenericAlias):
+            annotation = self._evaluate(annotation, parameter.name)
+        return split_annotated(annotation)
+
+    def _refuse_kind(self, parameter: inspect.Parameter) -> None:
+        name, kind = parameter.name, parameter.kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            text = f"*{name} has no name for its values: write `{name}: list[...]`"
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            text = f"**{name} has no schema: name each parameter, or write `{name}: dict[str, ...]`"
+        elif kind is inspect.Parameter.POSITIONAL_ONLY:
+            text = "is positional-only, but inputs have names: drop the `/`"
+        else:
+            return
+        raise self._site.refuse(text, name)
+
+    def _evaluate(self, annotation: Any, name: str) -> Any:
+        holder = types.SimpleNamespace(__annotations__={name: annotation})
+        try:
+            return get_type_hints(holder, self._globals, self._locals, include_extras=True)[name]
+        except NameError as error:
+            raise self._site.refuse(
+                f"its annotation needs the name {error.name!r}, which does not exist at run time: "
+                "import it outside `if TYPE_CHECKING:`, and define it above, at module level",
+                name,
+            ) from None
+        except (TypeError, SyntaxError, AttributeError) as error:
+            raise self._site.refuse(f"its annotation is no type: {error}", name) from None
+
+
+def _closure(function: Any) -> dict[str, Any]:
+    cells = getattr(function, "__closure__", None) or ()
+    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    found = {}
+    for name, cell in zip(names, cells, strict=False):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            continue  # assigned later
+    return found
+
+
+def _is_context(annotation: Any) -> bool:
+    return annotation is CanvasContext or get_origin(annotation) is CanvasContext
+
+
+def _only(taken: str | None, name: str, what: str, site: Site) -> str:
+    if taken is not None:
+        raise site.refuse(f"is the {what}, as is {taken!r}: keep one of them", name)
+    return name
+
+
+def _read(
+    parameter: inspect.Parameter,
+    annotation: Any,
+    metadata: list[Any],
+    state_type: Any,
+    alias: Alias | None,
+    site: Site,
+) -> _Input:
+    name = parameter.name
+    options = get_args(annotation)
+    if any(_is_context(o) or (state_type is not None and o == state_type) for o in options):
+        raise site.refuse("is always given: drop everything but the type itself", name)
+    for one in metadata:
+        if _is_field(one) and _sets_name_or_default(one):
+            raise site.refuse(
+                f"its Field sets a default or an alias: write `{name}: ... = default`, and alias= "
+                "on the canvas",
+                name,
+            )
+    default = MISSING if parameter.default is inspect.Parameter.empty else parameter.default
+    if _is_field(default):
+        raise site.refuse(
+            f"write Field inside the annotation: `{name}: Annotated[..., Field(...)] = default`",
+            name,
+        )
+    key = name if alias is None else alias(name)
+    if not isinstance(key, str) or not key:
+        raise site.refuse(f"alias= gave {key!r} for it: it must return a name", name)
+    return _Input(name, key, annotation, default, metadata)
+
+
+def _is_field(value: object) -> bool:
+    return type(value).__module__ == "pydantic.fields"
+
+
+def _sets_name_or_default(info: Any) -> bool:
+    named = (getattr(info, each, None) for each in ("alias", "validation_alias"))
+    required = info.is_required() if hasattr(info, "is_required") else True
+    return not required or any(each is not None for each in named)
+
+
+def _refuse_same_keys(inputs: list[_Input], site: Site) -> None:
+    taken: dict[str, str] = {}
+    for each in inputs:
+        if (other := taken.setdefault(each.key, each.name)) != each.name:
+            raise site.refuse(f"alias= gives it the name of {other!r}, {each.key!r}", each.name)
+
+
+def _assemble(
+    inputs: list[_Input], site: Site
+) -> tuple[JSONObject, Callable[[dict[str, Any]], dict[str, Any]]]:
+    """Return the schema of the whole input, and what makes keyword arguments of it."""
+    if not inputs:
+        return _NOTHING, lambda checked: {}
+    definitions = _find_shapes(inputs, site)
+    if len(inputs) == 1 and definitions is not None and _is_object(inputs[0].annotation):
+        return _whole(inputs[0], definitions, site)
+    properties: JSONObject = {}
+    for each in inputs:
+        each.schema = describe(each.schema, each.metadata)
+        if not each.required:
+            each.schema = _with_default(each, definitions or {}, site)
+        properties[each.key] = each.schema
+    required: list[JSONValue] = [each.key for each in inputs if each.required]
+    schema: JSONObject = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = required
+    else:
+        schema["type"] = ["object", "null"]
+    schema["additionalProperties"] = False
+    if definitions:
+        schema["$defs"] = definitions
+    return schema, _binder(inputs)
+
+
+def _find_shapes(inputs: list[_Input], site: Site) -> JSONObject | None:
+    """Fill in schema and conversion of each; return pydantic's definitions if it was needed."""
+    difficult: dict[str, Any] = {}
+    for each in inputs:
+        constraints = [one for one in each.metadata if not isinstance(one, str)]
+        shape = None if constraints else shape_of(each.annotation)
+        if shape is None:
+            difficult[each.name] = _annotate(each.annotation, constraints)
+        else:
+            each.schema, each.convert = shape.schema, shape.convert
+    if not difficult:
+        return None
+    # pydantic costs more than everything else at start: only canvases that need it pay.
+    from canvas_provider.canvas.adapter import TypeRefused, adapt
+
+    try:
+        adapted = adapt(difficult)
+    except TypeRefused as refused:
+        raise site.refuse(
+            f"its type cannot be read from JSON ({refused.reason}): take what JSON has, such as "
+            "str, int, list, a model, and make the rest of it inside",
+            refused.name,
+        ) from None
+    for each in inputs:
+        if each.name in difficult:
+            each.schema, each.convert = adapted.schemas[each.name], adapted.converts[each.name]
+    return adapted.definitions
+
+
+def _annotate(annotation: Any, constraints: list[Any]) -> Any:
+    return Annotated[annotation, *constraints] if constraints else annotation
+
+
+def _is_object(annotation: Any) -> bool:
+    from canvas_provider.canvas.adapter import is_object_type
+
+    return is_object_type(annotation)
+
+
+def _whole(
+    only: _Input, definitions: JSONObject, site: Site
+) -> tuple[JSONObject, Callable[[dict[str, Any]], dict[str, Any]]]:
+    """A model that is the only input parameter is the input: its fields, not a field of its own."""
+    if not only.required:
+        raise site.refuse(
+            "is the whole input, so it has no default: give the fields of "
+            f"{only.annotation.__name__} their defaults instead",
+            only.name,
+        )
+    schema, convert = dict(only.schema), only.convert
+    others = dict(definitions)
+    if isinstance(reference := schema.get("$ref"), str):
+        name = reference.removeprefix("#/$defs/")
+        target = definitions[name]
+        assert isinstance(target, dict)
+        if f'"{reference}"' not in repr(definitions).replace("'", '"'):
+            del others[name]
+        schema = {**target, **{key: one for key, one in schema.items() if key != "$ref"}}
+    if not schema.get("required"):
+        schema["type"] = ["object", "null"]
+    if others:
+        schema["$defs"] = others
+    assert convert is not None
+    return describe(schema, only.metadata), lambda checked: {only.name: convert(checked)}
+
+
+def _with_default(each: _Input, definitions: JSONObject, site: Site) -> JSONObject:
+    try:
+        default = to_json_value(each.default)
+    except NotJSON:
+        return each.schema
+    fits = compile_check({**each.schema, "$defs": definitions})
+    if fits is not None and not fits(default):
+        hint = "write `... | None = None`" if default is None else "change one of them"
+        raise site.refuse(f"its default does not fit its type: {hint}", each.name)
+    return {**each.schema, "default": default}
+
+
+def _binder(inputs: list[_Input]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    if all(each.convert is None and each.key == each.name for each in inputs):
+        return dict
+    table: Mapping[str, tuple[str, Convert | None]] = {
+        each.key: (each.name, each.convert) for each in inputs
+    }
+
+    def arguments(checked: dict[str, Any]) -> dict[str, Any]:
+        made = {}
+        for key, value in checked.items():
+            name, convert = table[key]
+            if convert is not None:
+                try:
+                    value = convert(value)
+                except InputRefused as refused:
+                    raise refused.at(key) from None
+            made[name] = value
+        return made
+
+    return arguments
