@@ -18,6 +18,8 @@ TITLE_LIMIT = 200
 NOTES_LIMIT = 10_000
 """In characters. Long enough for people, short enough to be read by a model."""
 
+DEFAULT_PROJECT = "default"
+
 
 # Dataclasses, because they need no pydantic: Copilot waits for every extension to start.
 
@@ -43,6 +45,7 @@ def first_columns() -> list[Column]:
 
 @dataclass
 class Board:
+    project: str
     columns: list[Column] = field(default_factory=first_columns)
     serial: int = 0
     """The number of the newest card. Numbers are not used twice."""
@@ -81,8 +84,11 @@ def to_camel(name: str) -> str:
 
 def project_of(ctx: CanvasContext) -> str:
     """Pick the document: one board per project, whatever panel shows it."""
-    given = ctx.input.get("project") if isinstance(ctx.input, dict) else None
-    return str(given).strip() or "default" if given else "default"
+    return ctx.input.get("project", "").strip() or DEFAULT_PROJECT
+
+
+def new_board(ctx: CanvasContext) -> Board:
+    return Board(project=project_of(ctx))
 
 
 kanban = create_canvas(
@@ -92,7 +98,7 @@ kanban = create_canvas(
         "A shared board for people and agents. Use it to plan work as cards in columns, to see"
         " who does what, and to keep track of it across sessions."
     ),
-    state=Board,
+    state=new_board,
     store=JSONFileStore(),
     state_key=project_of,
     page=Path(__file__).parent / "page",
@@ -108,17 +114,18 @@ Assignee = Annotated[str, "Who works on it. Empty: nobody."]
 
 
 @kanban.on_open
-def opened(
+async def opened(
+    board: Board,
     project: Annotated[
         str, "The board to show, such as a release. Left out: the one shared by all sessions."
     ] = "",
 ) -> Opened:
-    name = project.strip()
-    return Opened(title=f"Agentic Kanban: {name}" if name else "Agentic Kanban", status="ready")
+    name = "" if board.project == DEFAULT_PROJECT else f": {board.project}"
+    return Opened(title=f"Agentic Kanban{name}", status="ready")
 
 
 @kanban.action
-def get_board(board: Board) -> list[ColumnInfo]:
+async def get_board(board: Board) -> list[ColumnInfo]:
     """Show the columns and their cards, without the cards' notes."""
     return [
         {
@@ -134,7 +141,7 @@ def get_board(board: Board) -> list[ColumnInfo]:
 
 
 @kanban.action
-def list_cards(
+async def list_cards(
     board: Board,
     column_id: ColumnId | None = None,
     assignee: Annotated[str | None, "Only this person's cards; empty: only unassigned."] = None,
@@ -153,7 +160,7 @@ def list_cards(
 
 
 @kanban.action
-def add_card(
+async def add_card(
     board: Board,
     title: Title,
     column_id: Annotated[str | None, "Where to put it. Left out: the first column."] = None,
@@ -176,7 +183,7 @@ def add_card(
 
 
 @kanban.action
-def edit_card(
+async def edit_card(
     board: Board,
     card_id: CardId,
     title: Title | None = None,
@@ -196,7 +203,7 @@ def edit_card(
 
 
 @kanban.action
-def move_card(
+async def move_card(
     board: Board, card_id: CardId, column_id: ColumnId, position: Position = None
 ) -> CardInfo:
     """Move one card to another column, or to another place in its own."""
@@ -209,7 +216,7 @@ def move_card(
 
 
 @kanban.action
-def delete_card(board: Board, card_id: CardId) -> CardInfo:
+async def delete_card(board: Board, card_id: CardId) -> CardInfo:
     """Delete a card for good, and answer what it said."""
     column, position = find_card(board, card_id)
     card = describe(column, position)
@@ -218,7 +225,7 @@ def delete_card(board: Board, card_id: CardId) -> CardInfo:
 
 
 @kanban.action
-def add_column(
+async def add_column(
     board: Board,
     title: Title,
     position: Annotated[int | None, "0 is the first column. Left out: the last."] = None,
@@ -231,13 +238,13 @@ def add_column(
 
 
 @kanban.action
-def rename_column(board: Board, column_id: ColumnId, title: Title) -> None:
+async def rename_column(board: Board, column_id: ColumnId, title: Title) -> None:
     """Give a column another title. Its id stays."""
     find_column(board, column_id).title = free_title(board, title, column_id)
 
 
 @kanban.action
-def move_column(
+async def move_column(
     board: Board, column_id: ColumnId, position: Annotated[int, "0 is the first column."]
 ) -> None:
     """Move a column with all its cards."""
@@ -247,7 +254,7 @@ def move_column(
 
 
 @kanban.action
-def remove_column(board: Board, column_id: ColumnId) -> None:
+async def remove_column(board: Board, column_id: ColumnId) -> None:
     """Remove an empty column."""
     column = find_column(board, column_id)
     if column.cards:

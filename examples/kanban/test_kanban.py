@@ -26,13 +26,13 @@ def titles(panel: Panel) -> dict[str, list[str]]:
 
 
 async def test_a_new_board_has_three_empty_columns() -> None:
-    async with open_canvas(kanban, store=MemoryStore()) as panel:
+    async with open_canvas(kanban) as panel:
         assert titles(panel) == {"backlog": [], "doing": [], "done": []}
         assert panel.revision == 0
 
 
 async def test_the_agent_moves_a_card_that_a_person_added() -> None:
-    async with open_canvas(kanban, store=MemoryStore()) as panel:
+    async with open_canvas(kanban) as panel:
         card = await panel.person.add_card(title="Ship it", assignee="Ana")
         moved = await panel.agent.move_card(cardId=card["id"], columnId="done")
         assert titles(panel) == {"backlog": [], "doing": [], "done": ["Ship it"]}
@@ -41,7 +41,7 @@ async def test_the_agent_moves_a_card_that_a_person_added() -> None:
 
 
 async def test_a_person_moves_a_card_that_the_agent_added() -> None:
-    async with open_canvas(kanban, store=MemoryStore()) as panel:
+    async with open_canvas(kanban) as panel:
         card = await panel.agent.add_card(title="Ship it", columnId="doing")
         await panel.person.move_card(cardId=card["id"], columnId="done")
         assert await panel.agent.list_cards(columnId="done") == [
@@ -54,7 +54,7 @@ async def test_a_person_moves_a_card_that_the_agent_added() -> None:
     [(0, "CAB"), (1, "ACB"), (2, "ABC"), (9, "ABC"), (-9, "CAB"), (None, "ABC")],
 )
 async def test_a_card_moves_within_its_column(position: int | None, order: str) -> None:
-    async with open_canvas(kanban, store=MemoryStore()) as panel:
+    async with open_canvas(kanban) as panel:
         for title in "ABC":
             await panel.person.add_card(title=title)
         await panel.agent.move_card(cardId="card-3", columnId="backlog", position=position)
@@ -62,14 +62,14 @@ async def test_a_card_moves_within_its_column(position: int | None, order: str) 
 
 
 async def test_a_move_to_the_same_place_is_no_change() -> None:
-    async with open_canvas(kanban, store=MemoryStore()) as panel:
+    async with open_canvas(kanban) as panel:
         card = await panel.person.add_card(title="Here")
         await panel.agent.move_card(cardId=card["id"], columnId="backlog", position=0)
         assert panel.revision == 1
 
 
 async def test_an_edit_changes_only_what_it_names() -> None:
-    async with open_canvas(kanban, store=MemoryStore()) as panel:
+    async with open_canvas(kanban) as panel:
         card = await panel.person.add_card(title="Draft", notes="Why", assignee="Ana")
         edited = await panel.agent.edit_card(cardId=card["id"], title="  The\n draft ")
         assert edited == {**card, "title": "The draft"}
@@ -80,7 +80,7 @@ async def test_an_edit_changes_only_what_it_names() -> None:
 
 
 async def test_a_deleted_card_is_gone_and_its_number_is_not_used_again() -> None:
-    async with open_canvas(kanban, store=MemoryStore()) as panel:
+    async with open_canvas(kanban) as panel:
         card = await panel.person.add_card(title="Wrong")
         assert await panel.agent.delete_card(cardId=card["id"]) == card
         assert (await panel.person.add_card(title="Right"))["id"] == "card-2"
@@ -88,7 +88,7 @@ async def test_a_deleted_card_is_gone_and_its_number_is_not_used_again() -> None
 
 
 async def test_columns_are_added_renamed_moved_and_removed() -> None:
-    async with open_canvas(kanban, store=MemoryStore()) as panel:
+    async with open_canvas(kanban) as panel:
         column = await panel.agent.add_column(title="In review", position=2)
         assert column == {"id": "in-review", "title": "In review", "cards": []}
         assert list(titles(panel)) == ["backlog", "doing", "in-review", "done"]
@@ -103,20 +103,20 @@ async def test_columns_are_added_renamed_moved_and_removed() -> None:
 
 
 async def test_a_new_column_never_takes_the_id_of_another() -> None:
-    async with open_canvas(kanban, store=MemoryStore()) as panel:
+    async with open_canvas(kanban) as panel:
         await panel.person.rename_column(columnId="done", title="Shipped")
         assert (await panel.person.add_column(title="Done"))["id"] == "done-2"
 
 
 async def test_the_overview_leaves_the_notes_out() -> None:
-    async with open_canvas(kanban, store=MemoryStore()) as panel:
+    async with open_canvas(kanban) as panel:
         await panel.person.add_card(title="Ship it", notes="A long story")
         overview = await panel.agent.get_board()
         assert overview[0]["cards"] == [{"id": "card-1", "title": "Ship it", "assignee": ""}]
 
 
 async def test_cards_are_found_by_assignee_and_text() -> None:
-    async with open_canvas(kanban, store=MemoryStore()) as panel:
+    async with open_canvas(kanban) as panel:
         await panel.person.add_card(title="Port the exporter", assignee="Ana")
         await panel.person.add_card(title="Call Ben", notes="About the EXPORTER")
         by_ana = await panel.agent.list_cards(assignee="ana")
@@ -147,7 +147,7 @@ REFUSED: list[tuple[str, dict[str, JSONValue], str, str]] = [
 async def test_a_refusal_says_why_and_changes_nothing(
     caller: str, action: str, given: dict[str, JSONValue], code: str, hint: str
 ) -> None:
-    async with open_canvas(kanban, store=MemoryStore()) as panel:
+    async with open_canvas(kanban) as panel:
         await panel.person.add_card(title="Ship it")
         before = panel.state
         with pytest.raises(CanvasError) as refusal:
@@ -158,7 +158,7 @@ async def test_a_refusal_says_why_and_changes_nothing(
 
 
 async def test_a_board_without_columns_says_how_to_get_one() -> None:
-    async with open_canvas(kanban, store=MemoryStore()) as panel:
+    async with open_canvas(kanban) as panel:
         for column_id in ("backlog", "doing", "done"):
             await panel.person.remove_column(columnId=column_id)
         with pytest.raises(CanvasError) as refusal:

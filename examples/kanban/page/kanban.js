@@ -9,15 +9,12 @@ import { enableDragging } from "./drag.js";
 import { Marks } from "./marks.js";
 
 const TOAST_MS = 8000;
+const STATE_MS = 500; // how long to wait for the state that follows an action
 const STATUS = {
   connecting: "Connecting",
   live: "Live",
   reconnecting: "Reconnecting",
   closed: "Closed",
-};
-const OUTAGE = {
-  reconnecting: "The connection is lost. Trying again; changes cannot be saved meanwhile.",
-  closed: "This board is closed. Open it again from Copilot to go on.",
 };
 
 const canvas = connect();
@@ -30,7 +27,7 @@ const find = (id) => document.getElementById(id);
  */
 const commands = {
   /**
-   * Call an action; tell the person why when it is refused.
+   * Call an action, and wait until the page shows what it did; say why when it is refused.
    *
    * @param {string} name
    * @param {object} input
@@ -38,13 +35,15 @@ const commands = {
    * @returns {Promise<boolean>} whether it was done
    */
   async act(name, input, complain = toast) {
+    const before = canvas.revision;
     try {
       await canvas.actions[name](input);
-      return true;
     } catch (error) {
       complain(error.message);
       return false;
     }
+    if (canvas.revision === before) await nextState();
+    return true;
   },
 
   /** Delete a card if the person means it. */
@@ -77,16 +76,36 @@ const cardDialog = new CardDialog(commands);
 const marks = new Marks(board);
 enableDragging(board, commands);
 
+/** @type {import("./changes.js").Board | null} */
 let shown = null;
 
-canvas.subscribe((state, change) => {
+canvas.subscribe((state, { author }) => {
   const differences = shown ? compare(shown, state) : [];
+  setText(find("project"), state.project);
+  find("project").hidden = state.project === "default";
   board.update(state);
-  cardDialog.update(state, board.places, change?.author === "agent" ? "The agent" : "Somebody");
-  if (change?.author === "agent") marks.show(differences);
-  if (differences.length) setText(find("news"), sentence(differences, change?.author));
-  shown = state;
+  cardDialog.update(state, board.places, author === "agent" ? "The agent" : "Somebody else");
+  if (author === "agent") marks.show(differences);
+  if (differences.length) setText(find("news"), sentence(differences, author));
+  shown = structuredClone(state); // canvas.js changes its own in place
 });
+
+canvas.onStatus((status) => {
+  find("status").dataset.status = status;
+  setText(find("status-text"), STATUS[status]);
+});
+
+function nextState() {
+  return new Promise((resolve) => {
+    const done = () => {
+      stop();
+      resolve();
+    };
+    let isFirst = true; // subscribe reports the state of now as well
+    const stop = canvas.subscribe(() => (isFirst ? (isFirst = false) : done()));
+    setTimeout(done, STATE_MS);
+  });
+}
 
 function toast(message) {
   const element = h("div", { class: "toast" }, h("span", {}, message),
@@ -94,13 +113,6 @@ function toast(message) {
       onclick: () => element.remove() }, "✕"));
   find("toasts").append(element);
   setTimeout(() => element.remove(), TOAST_MS);
-}
-
-function showStatus(status) {
-  find("status").dataset.status = status;
-  setText(find("status-text"), STATUS[status]);
-  find("outage").hidden = !(status in OUTAGE);
-  setText(find("outage"), OUTAGE[status] ?? "");
 }
 
 find("help-button").onclick = () => find("help").showModal();
