@@ -192,7 +192,7 @@ class Connection:
         return request_id in self._unanswered
 
     def forget_request(self, request_id: int) -> None:
-        """Stop waiting: should the answer still come, it is reported as `Invalid`."""
+        """Stop waiting: should the answer still come, it is ignored."""
         self._unanswered.discard(request_id)
 
     def send_notification(self, method: str, params: JSONValue = None) -> None:
@@ -309,8 +309,9 @@ class Connection:
                 text = "The answer has neither a result nor an error."
                 self._events.append(Failure(request_id, INVALID_REQUEST, text, None))
         elif "result" in message or "error" in message:
-            # Never answered: two ends that did would go on for ever.
-            self._events.append(Invalid(_describe_stray_answer(request_id, error)))
+            # Not refused with an error: two ends that did would go on for ever.
+            if type(request_id) is not int or not 0 <= request_id < self._next_id:
+                self._events.append(Invalid(_describe_stray_answer(request_id, error)))
         else:
             known = request_id if type(request_id) in (int, str) else None
             self._refuse(known, INVALID_REQUEST, "The message has no method.")  # type: ignore[arg-type]

@@ -20,10 +20,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol, TypeAlias
 
+from canvas_provider.wire.backlog import Backlog
+
 __all__ = [
     "CHUNK_SIZE",
-    "HIGH_WATER",
-    "Backlog",
     "DataCallback",
     "EndCallback",
     "Reader",
@@ -38,9 +38,6 @@ EndCallback: TypeAlias = Callable[[Exception | None], None]
 
 CHUNK_SIZE: Final = 64 * 1024
 """Most bytes read at once: what a pipe holds on Linux."""
-
-HIGH_WATER: Final = 64 * 1024
-"""More unwritten bytes than this make `drain()` wait."""
 
 
 class Reader(Protocol):
@@ -64,7 +61,10 @@ class Writer(Protocol):
         """Wait until no more than `HIGH_WATER` bytes are unwritten, or the other side is gone."""
 
     async def aclose(self) -> None:
-        """Write what is queued, then close; if cancelled, close at once. Idempotent."""
+        """Write what is queued, then close; if cancelled, close at once."""
+
+    def abort(self) -> None:
+        """Close at once: what is queued is dropped. Idempotent."""
 
 
 def open_reader(fd: int) -> Reader:
@@ -175,40 +175,6 @@ class ThreadReader:
             self._on_eof(exception)
 
 
-class Backlog:
-    """How much is unwritten, and who waits for it to become less."""
-
-    def __init__(self) -> None:
-        self._size = 0
-        self._is_low = asyncio.Event()
-        self._is_low.set()
-        self._is_empty = asyncio.Event()
-        self._is_empty.set()
-
-    def grow(self, size: int) -> None:
-        self._size += size
-        self._is_empty.clear()
-        if self._size > HIGH_WATER:
-            self._is_low.clear()
-
-    def shrink(self, size: int) -> None:
-        self._size -= size
-        if self._size <= HIGH_WATER:
-            self._is_low.set()
-        if self._size <= 0:
-            self._is_empty.set()
-
-    def drop(self) -> None:
-        """Let everybody go: nothing will be written any more."""
-        self.shrink(self._size)
-
-    async def wait_low(self) -> None:
-        await self._is_low.wait()
-
-    async def wait_empty(self) -> None:
-        await self._is_empty.wait()
-
-
 class PolledWriter:
     """Writes at once as far as it goes, and the rest when the loop says there is room."""
 
@@ -247,10 +213,14 @@ class PolledWriter:
         try:
             await self._backlog.wait_empty()
         finally:
-            if not self._closed:
-                self._closed = True
-                self._drop_queue()
-                os.close(self._fd)
+            self.abort()
+
+    def abort(self) -> None:
+        self._is_accepting = False
+        if not self._closed:
+            self._closed = True
+            self._drop_queue()
+            os.close(self._fd)
 
     def _try_write(self, data: memoryview) -> int:
         try:
@@ -319,11 +289,12 @@ class ThreadWriter:
         try:
             await self._backlog.wait_empty()
         finally:
-            self._close()
+            self.abort()
 
-    def _close(self) -> None:
+    def abort(self) -> None:
         if self._closed:
             return
+        self._is_accepting = False
         self._closed = True
         self._backlog.drop()
         if self._started:

@@ -87,9 +87,7 @@ class FrameDecoder:
             if end < 0:
                 self._keep_header(data[position:])
                 return
-            if end + len(END_OF_HEADER) - position > MAX_HEADER_SIZE:
-                raise FrameError(f"the header block exceeds {MAX_HEADER_SIZE} bytes")
-            size = _parse_length(data[position:end])
+            size = _parse_header(data, position, end)
             if size > self.max_frame_size:
                 raise FrameError(
                     f"a frame of {size} bytes exceeds the limit of {self.max_frame_size}"
@@ -123,25 +121,30 @@ class FrameDecoder:
         self._header = part
 
 
-def _parse_length(header: bytes) -> int:
+def _parse_header(data: bytes, start: int, end: int) -> int:
     """Read the one `Content-Length` of a header block.
 
     Raises:
         FrameError: there is none, more than one, or it is no length; or some line is no header.
     """
-    if header.startswith(USUAL_HEADER) and header[len(USUAL_HEADER) :].isdigit():
-        values = [header[len(USUAL_HEADER) :]]
-    else:
-        fields = [line.partition(b":") for line in header.split(b"\r\n")]
-        if any(not colon or b"\n" in name + value for name, colon, value in fields):
-            raise FrameError("a header line is not of the form NAME: VALUE")
-        values = [
-            value.strip(b" \t") for name, _, value in fields if name.lower() == b"content-length"
-        ]
-    if len(values) != 1:
-        raise FrameError(f"{len(values)} Content-Length headers, where one is needed")
-    if not values[0].isdigit():
+    # Nearly every header is just this. The rest of the function would read it alike.
+    digits = data[start + len(USUAL_HEADER) : end]
+    if data.startswith(USUAL_HEADER, start) and digits.isdigit():
+        return _parse_length(digits)
+    if end + len(END_OF_HEADER) - start > MAX_HEADER_SIZE:
+        raise FrameError(f"the header block exceeds {MAX_HEADER_SIZE} bytes")
+    fields = [line.partition(b":") for line in data[start:end].split(b"\r\n")]
+    if any(not colon or b"\n" in name + value for name, colon, value in fields):
+        raise FrameError("a header line is not of the form NAME: VALUE")
+    lengths = [value for name, _, value in fields if name.lower() == b"content-length"]
+    if len(lengths) != 1:
+        raise FrameError(f"{len(lengths)} Content-Length headers, where one is needed")
+    return _parse_length(lengths[0].strip(b" \t"))
+
+
+def _parse_length(digits: bytes) -> int:
+    if not digits.isdigit():
         raise FrameError("Content-Length is not a number of bytes")
-    if len(values[0]) > MAX_LENGTH_DIGITS:
+    if len(digits) > MAX_LENGTH_DIGITS:
         raise FrameError("Content-Length is far beyond any limit")
-    return int(values[0])
+    return int(digits)

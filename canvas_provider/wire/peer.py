@@ -8,7 +8,6 @@ for each other for ever. So a caller who tells without limit has to await `drain
 """
 
 import asyncio
-import itertools
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -73,9 +72,8 @@ class Peer:
             self._connection.on_message = self._observe
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_flush_scheduled = False
-        # Tasks that answer, by a number of our own: the other side may use an id twice.
-        self._running: dict[int, asyncio.Task[None]] = {}
-        self._task_numbers = itertools.count()
+        # Each answers one request, and takes itself out.
+        self._running: set[asyncio.Task[None]] = set()
         self._waiting: dict[int, asyncio.Future[JSONValue]] = {}
         # Answers that came before anybody asked for them.
         self._early: dict[int, Result | Failure] = {}
@@ -177,11 +175,12 @@ class Peer:
             self._flush()
             await self._transport.aclose()
         finally:
+            self._transport.abort()
             self._is_released.set()
 
     async def _cancel_running(self) -> None:
         # A handler may close its own peer, but cannot wait for itself.
-        tasks = [task for task in self._running.values() if task is not asyncio.current_task()]
+        tasks = [task for task in self._running if task is not asyncio.current_task()]
         for task in tasks:
             task.cancel()
         if tasks:
@@ -199,10 +198,11 @@ class Peer:
 
     def _handle_events(self) -> None:
         for event in self._connection.events_received():
-            if type(event) is Request:
-                self._start_answer(event)
-            else:
+            if type(event) is not Request:
                 self._handle_event(event)
+            elif not self._is_closing:
+                assert self._loop is not None
+                self._running.add(self._loop.create_task(self._answer(*event)))
 
     def _handle_event(self, event: Event) -> None:
         match event:
@@ -243,6 +243,8 @@ class Peer:
         for future in waiting.values():
             if not future.done():
                 future.set_exception(self._to_error())
+                # Whoever does not ask any more need not be told by asyncio's log.
+                future.exception()
 
     def _to_error(self) -> ConnectionClosed:
         # A fresh one each time, lest its traceback grow with every raise.
@@ -250,16 +252,7 @@ class Peer:
 
     # Out.
 
-    def _start_answer(self, request: Request) -> None:
-        if self._is_closing:
-            return
-        assert self._loop is not None
-        number = next(self._task_numbers)
-        self._running[number] = self._loop.create_task(self._answer(number, *request))
-
-    async def _answer(
-        self, number: int, request_id: RequestId, method: str, params: JSONObject
-    ) -> None:
+    async def _answer(self, request_id: RequestId, method: str, params: JSONObject) -> None:
         try:
             result = await self._on_request(method, params)
         except RemoteError as error:
@@ -273,7 +266,7 @@ class Peer:
         else:
             self._send_result(request_id, method, result)
         finally:
-            del self._running[number]
+            self._running.discard(asyncio.current_task())
             # The last answer of a burst takes all the others along.
             if self._running:
                 self._schedule_flush()

@@ -94,28 +94,29 @@ def _ensure_blocking(fd: int) -> None:
 
 
 def _rebuild_streams() -> None:
-    """Replace `sys.stdin` and `sys.stdout`, unless somebody put something else there on purpose.
+    """Replace the streams of `sys`, unless somebody put something else there on purpose.
 
-    The old ones would do nearly: but stdout was opened for a pipe, so it writes in blocks, and
-    with PYTHONUNBUFFERED it has no buffer that would finish an interrupted write.
+    The old stdout was opened for a pipe, so it writes in blocks. And unbuffered streams
+    (PYTHONUNBUFFERED) do not finish a write that a signal interrupts: some of it would be lost.
     """
     if sys.stdin is sys.__stdin__:
         stdin = open(STDIN, encoding="utf-8", closefd=False)  # noqa: SIM115  # the process's
         sys.stdin = sys.__stdin__ = stdin  # type: ignore[misc]
     if sys.stdout is sys.__stdout__:
-        sys.stdout = sys.__stdout__ = _reopen_stdout(sys.__stdout__)  # type: ignore[misc]
+        sys.stdout = sys.__stdout__ = _reopen(STDOUT, sys.__stdout__)  # type: ignore[misc]
+    if sys.stderr is sys.__stderr__:
+        sys.stderr = sys.__stderr__ = _reopen(STDERR, sys.__stderr__)  # type: ignore[misc]
 
 
-def _reopen_stdout(before: TextIOWrapper | None) -> TextIOWrapper:
+def _reopen(fd: int, before: TextIOWrapper | None) -> TextIOWrapper:
+    """Open a stream for writing line by line, as Python opens stderr."""
     encoding = "utf-8"
     if before is not None:
         encoding = before.encoding
         with contextlib.suppress(OSError):
             before.flush()
-    # As stderr does: what a log cannot encode is escaped, since a print must never raise.
-    return open(
-        STDOUT, "w", buffering=1, encoding=encoding, errors="backslashreplace", closefd=False
-    )
+    # What the encoding cannot express is escaped, since a print must never raise.
+    return open(fd, "w", buffering=1, encoding=encoding, errors="backslashreplace", closefd=False)
 
 
 def _wait_until_writable(fd: int) -> None:

@@ -10,13 +10,8 @@ import os
 from collections import deque
 from typing import Protocol
 
-from canvas_provider.wire.descriptor import (
-    Backlog,
-    DataCallback,
-    EndCallback,
-    open_reader,
-    open_writer,
-)
+from canvas_provider.wire.backlog import Backlog
+from canvas_provider.wire.descriptor import DataCallback, EndCallback, open_reader, open_writer
 
 __all__ = ["MemoryTransport", "PipeTransport", "Transport", "memory_pair"]
 
@@ -34,10 +29,10 @@ class Transport(Protocol):
         """Wait while the other side is far behind."""
 
     async def aclose(self) -> None:
-        """Write what is queued, then close; if cancelled, close at once. Idempotent.
+        """Write what is queued, then close; if cancelled, close at once. No callback follows."""
 
-        No callback follows.
-        """
+    def abort(self) -> None:
+        """Close at once: what is queued is dropped. Idempotent, also after `aclose()`."""
 
 
 class PipeTransport:
@@ -68,6 +63,11 @@ class PipeTransport:
         self._ended = True
         self._reader.close()
         await self._writer.aclose()
+
+    def abort(self) -> None:
+        self._ended = True
+        self._reader.close()
+        self._writer.abort()
 
     def _end(self, exception: Exception | None) -> None:
         # Either half may end first, and the other may follow.
@@ -109,6 +109,9 @@ class MemoryTransport:
         await self._other._backlog.wait_low()
 
     async def aclose(self) -> None:
+        self.abort()
+
+    def abort(self) -> None:
         if not self._closed:
             self._closed = True
             self._inbox.clear()
