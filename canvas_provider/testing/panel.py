@@ -45,9 +45,6 @@ __all__ = ["Panel", "User", "open_canvas"]
 EXTENSION_NAME: Final = "test"
 EXTENSION_ID: Final = f"project:{EXTENSION_NAME}"
 
-FAILED: Final = " failed with message: "
-"""What the runtime puts between what was asked and what the provider answered."""
-
 _ERRORS: Final[dict[str, Callable[[str], CanvasError]]] = {
     "canvas_action_no_handler": NoHandler,
     "canvas_handler_error": HandlerError,
@@ -120,7 +117,6 @@ class Panel:
         self._servers = InProcessServers()
         self._web = InProcessWeb(self._servers)
         self._session: Session | None = None
-        self._codes: dict[str, str] = {}
         self._restored: asyncio.Future[None] | None = None
         self._http = httpx.AsyncClient(transport=self._servers)
 
@@ -273,12 +269,11 @@ class Panel:
             self._end_restoring(None)
 
     def _note_message(self, message: Message) -> None:
-        """Keep the code of a provider's error: like Copilot, the runtime passes on the text."""
-        if message.direction == "in" and b'"error"' in message.body:
+        """A provider that cannot restore an instance tells the runtime, which tells nobody."""
+        if self._restored is not None and message.direction == "in" and b'"error"' in message.body:
             error = json.loads(message.body).get("error")
-            if error is not None and isinstance(error.get("data"), dict):
-                self._codes[error["message"]] = error["data"].get("code")
-                self._end_restoring(HostRefusal(FAILED + error["message"]))
+            if error is not None:
+                self._end_restoring(HostRefusal(error["message"], data=error.get("data")))
 
     def _end_restoring(self, refusal: HostRefusal | None) -> None:
         restored = self._restored
@@ -295,12 +290,7 @@ class Panel:
         try:
             yield
         except HostRefusal as refusal:
-            text = str(refusal)
-            _, failed, answer = text.partition(FAILED)
-            if failed:
-                code = self._codes.get(answer, "canvas_handler_error")
-                raise _error(code, answer) from None
-            raise _error(_refusal_code(text), text) from None
+            raise _error(_code(refusal), refusal.message) from None
 
 
 class User:
@@ -332,6 +322,9 @@ def _error(code: str, message: str) -> CanvasError:
     return CanvasError(code, message) if make is None else make(message)
 
 
-def _refusal_code(text: str) -> str:
-    """Name what the runtime itself refused; it gives a text only."""
-    return next((code for start, code in _REFUSALS.items() if text.startswith(start)), "refused")
+def _code(refusal: HostRefusal) -> str:
+    """The provider's code; what the runtime itself refuses has a text only."""
+    if isinstance(refusal.data, dict):
+        return str(refusal.data["code"])
+    starts = (code for start, code in _REFUSALS.items() if refusal.message.startswith(start))
+    return next(starts, "refused")

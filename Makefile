@@ -1,0 +1,63 @@
+# make demo   the kanban board in your browser
+# make test   every test; what needs a program that is missing is skipped, and says so
+# make lint types docs clean
+
+PYTHON ?= python3
+NPM ?= npm
+VENV := .venv
+BIN := $(VENV)/bin
+TOOLS := .tools
+COPILOT := '@github/copilot@>=1.0.102'
+
+.PHONY: demo test lint types docs clean npm-tools python-version
+
+demo: $(VENV)/installed
+	$(BIN)/canvas-provider dev examples/kanban
+
+test: $(VENV)/installed-dev npm-tools
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/installed-dev
+	$(BIN)/mypy
+
+docs: $(VENV)/installed-dev
+	$(BIN)/python -m pytest tests/docs
+
+clean:
+	rm -rf $(VENV) $(TOOLS) build dist .pytest_cache .mypy_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# The stamps are older than pyproject.toml when dependencies may have changed. The package itself is
+# installed editable, so a change of its code needs nothing.
+$(VENV)/installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/installed-dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@ $(VENV)/installed
+
+$(BIN)/python: | python-version
+	$(PYTHON) -m venv $(VENV)
+
+python-version:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo 'Python 3.11 or newer is needed, and $(PYTHON) is not: make PYTHON=python3.12 ...' >&2; \
+	  exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo '$(PYTHON) cannot make virtual environments: install its venv package.' >&2; exit 1; }
+
+# The real Copilot CLI, for the tests that run it; not needed to use or change the package.
+npm-tools:
+	@if [ -z "$$CANVAS_PROVIDER_NPM" ] && [ ! -d $(TOOLS)/node_modules/@github/copilot ]; then \
+	  if command -v $(NPM) >/dev/null; then \
+	    $(NPM) install --silent --no-audit --no-fund --prefix $(TOOLS) $(COPILOT) || \
+	      echo 'npm could not install the Copilot CLI: its tests will be skipped.' >&2; \
+	  else \
+	    echo 'npm is not there: the tests on the real Copilot CLI will be skipped.' >&2; \
+	  fi; \
+	fi
