@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from canvas_provider.host.registry import HostRefusal
 from canvas_provider.protocol.copilot import CanvasEvent, Method
 from canvas_provider.types import JSONObject, JSONValue
 
@@ -40,7 +41,7 @@ class Refuse:
     """The request of this ticket failed."""
 
     ticket: int
-    message: str
+    reason: HostRefusal
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from canvas_provider.host.instance import (
     owner_of,
 )
 from canvas_provider.host.registry import DeclaredCanvas, HostRefusal, Provider, Registry
-from canvas_provider.host.validation import to_text
 from canvas_provider.protocol.copilot import CanvasEvent, DiscoveredCanvas, Method, OpenCanvas
 from canvas_provider.types import MISSING, JSONObject, JSONValue, Missing
 
@@ -42,7 +41,6 @@ class Engine:
         self._registry = Registry()
         self._instances: dict[str, Instance] = {}
         self._openings: dict[str, Opening] = {}
-        self._closings: dict[str, Closing] = {}
         self._calls: dict[int, Pending] = {}
         self._effects: list[Effect] = []
         self._last_number = 0
@@ -79,12 +77,14 @@ class Engine:
             raise HostRefusal(f'Extension "{extension_id}" is not connected.')
         if not provider.declare(contributions):
             return
-        self._emit_registry()
-        for instance in self._owned_by(extension_id):
-            canvas = provider.canvases.get(instance.canvas.id)
-            if canvas is None:
+        owned = self._owned_by(extension_id)
+        for instance in owned:
+            if instance.canvas.id not in provider.canvases:
                 self._lose(instance)
-            elif instance.instance_id not in self._openings:
+        self._emit_registry()
+        for instance in owned:
+            canvas = provider.canvases.get(instance.canvas.id)
+            if canvas is not None and instance.instance_id not in self._openings:
                 self._restore(instance, canvas)
 
     def detach(self, extension_id: str) -> None:
@@ -107,22 +107,23 @@ class Engine:
         input: JSONValue | Missing = MISSING,
         extension_id: str | None = None,
     ) -> int:
-        """Ask for an instance: open, re-open or focus, which are the same to the provider."""
+        """Ask for an instance: open, re-open or focus, which are the same to the provider.
+
+        Concurrent opens of one instance share one callback, and with it the first one's input.
+        """
         ticket = self._number()
         try:
             if not INSTANCE_ID.fullmatch(instance_id):
                 raise HostRefusal(f'Invalid canvas instance ID "{instance_id}".')
             canvas = self._registry.resolve(canvas_id, extension_id)
-            canvas.check_open_input(input)
-            self._checkowner_of(instance_id, canvas)
+            opening = self._openings.get(instance_id)
+            if opening is None:
+                self._check_owner(instance_id, canvas)
+                canvas.check_open_input(input)
+                opening = self._begin_opening(instance_id, canvas, input)
+            opening.tickets.append(ticket)
         except HostRefusal as refusal:
-            self._effects.append(Refuse(ticket, str(refusal)))
-            return ticket
-        # Concurrent opens of one instance share one callback, and so one input.
-        opening = self._openings.get(instance_id)
-        if opening is None:
-            opening = self._begin_opening(instance_id, canvas, input)
-        opening.tickets.append(ticket)
+            self._refuse(ticket, Method.SESSION_CANVAS_OPEN, str(refusal))
         return ticket
 
     def invoke(
@@ -134,11 +135,11 @@ class Engine:
             instance = self._find_for_invoke(instance_id)
             instance.canvas.check_action_input(action_name, input)
         except HostRefusal as refusal:
-            self._effects.append(Refuse(ticket, str(refusal)))
+            self._refuse(ticket, Method.SESSION_CANVAS_ACTION_INVOKE, str(refusal))
             return ticket
-        extension_id = instance.canvas.extension_id
+        invoking = Invoking(instance.canvas.extension_id, ticket)
         params: JSONObject = {**instance.reference, "actionName": action_name}
-        self._call(Invoking(extension_id, ticket), Method.CANVAS_ACTION_INVOKE, params, input)
+        self._call(invoking, Method.CANVAS_ACTION_INVOKE, params, input)
         return ticket
 
     def close(self, instance_id: str) -> int:
@@ -147,14 +148,10 @@ class Engine:
         instance = self._instances.get(instance_id)
         if instance is None:
             message = f'Canvas instance "{instance_id}" is not open.'
-            self._effects.append(Refuse(ticket, message))
+            self._refuse(ticket, Method.SESSION_CANVAS_CLOSE, message)
             return ticket
-        if closing := self._closings.get(instance_id):
-            closing.tickets.append(ticket)
-            return ticket
-        if opening := self._openings.pop(instance_id, None):
-            opening.is_obsolete = True
-        closing = self._closings[instance_id] = Closing(instance, [ticket])
+        instance.is_closing = True
+        closing = Closing(instance, ticket)
         if self._registry.find(instance.canvas.extension_id, instance.canvas.id):
             self._call(closing, Method.CANVAS_CLOSE, instance.reference)
         else:
@@ -171,25 +168,24 @@ class Engine:
             case Invoking(ticket=ticket):
                 self._effects.append(Answer(ticket, value))
 
-    def receive_error(self, call: int, message: str) -> None:
-        """Report that the provider failed with this message; it alone reaches the caller."""
+    def receive_error(self, call: int, message: str, data: JSONValue = None) -> None:
+        """Report that the provider failed; the message is all that reaches the caller."""
         match self._calls.pop(call, None):
             case Opening() as opening:
-                wrapped = f"Request session.canvas.open failed with message: {message}"
-                self._abandon_opening(opening, wrapped)
+                self._abandon_opening(opening, message, data)
             case Closing() as closing:
-                self._effects.append(
-                    Warn(f'Closing canvas "{closing.instance.instance_id}" failed: {message}')
-                )
+                instance_id = closing.instance.instance_id
+                self._effects.append(Warn(f'Closing canvas "{instance_id}" failed: {message}'))
                 self._finish_closing(closing)
             case Invoking(ticket=ticket):
-                wrapped = f"Request session.canvas.action.invoke failed with message: {message}"
-                self._effects.append(Refuse(ticket, wrapped))
+                self._refuse(ticket, Method.SESSION_CANVAS_ACTION_INVOKE, message, data)
 
     def _begin_opening(
         self, instance_id: str, canvas: DeclaredCanvas, input: JSONValue | Missing
     ) -> Opening:
-        opening = self._openings[instance_id] = Opening(instance_id, canvas, input)
+        is_first = instance_id not in self._instances
+        opening = Opening(instance_id, canvas, input, is_first)
+        self._openings[instance_id] = opening
         params: JSONObject = {
             "extensionId": canvas.extension_id,
             "canvasId": canvas.id,
@@ -208,35 +204,34 @@ class Engine:
             message = f"Canvas provider returned a URL with a disallowed scheme: {url}"
             self._abandon_opening(opening, message)
             return
-        if opening.is_obsolete:
-            self._abandon_opening(opening, f'Canvas instance "{opening.instance_id}" is not open.')
-            return
         del self._openings[opening.instance_id]
-        known = self._instances.get(opening.instance_id)
-        instance = known or Instance(opening.instance_id, opening.canvas)
+        # Closed while it was being re-opened: it comes back, as in the real runtime.
+        instance = self._instances.setdefault(
+            opening.instance_id, Instance(opening.instance_id, opening.canvas)
+        )
         instance.canvas, instance.input, instance.is_ready = opening.canvas, opening.input, True
         instance.url, instance.status = url, status
         instance.title = opening.canvas.declaration["displayName"] if title is None else title
-        self._instances[opening.instance_id] = instance
         self._emit(CanvasEvent.OPENED, cast(JSONObject, instance.describe()))
-        if known is None:
+        if opening.is_first:
             self._emit_recorded(instance)
         for ticket in opening.tickets:
             self._effects.append(Answer(ticket, cast(JSONValue, instance.describe())))
 
-    def _abandon_opening(self, opening: Opening, message: str) -> None:
+    def _abandon_opening(self, opening: Opening, message: str, data: JSONValue = None) -> None:
         """Refuse everybody who waits; what was open before stays as it was."""
-        if self._openings.get(opening.instance_id) is opening:
-            del self._openings[opening.instance_id]
-        self._effects.extend(Refuse(ticket, message) for ticket in opening.tickets)
+        del self._openings[opening.instance_id]
+        for ticket in opening.tickets:
+            self._refuse(ticket, Method.SESSION_CANVAS_OPEN, message, data)
 
     def _finish_closing(self, closing: Closing) -> None:
         instance = closing.instance
-        del self._closings[instance.instance_id]
-        del self._instances[instance.instance_id]
-        self._emit(CanvasEvent.CLOSED, instance.reference)
-        self._emit(CanvasEvent.REMOVED, instance.reference)
-        self._effects.extend(Answer(ticket, None) for ticket in closing.tickets)
+        # A second close of the same instance finds nothing left to tell.
+        if self._instances.get(instance.instance_id) is instance:
+            del self._instances[instance.instance_id]
+            self._emit(CanvasEvent.CLOSED, instance.reference)
+            self._emit(CanvasEvent.REMOVED, instance.reference)
+        self._effects.append(Answer(closing.ticket, None))
 
     def _restore(self, instance: Instance, canvas: DeclaredCanvas) -> None:
         """Open again with the latest input, silently not where the schema left it behind."""
@@ -251,11 +246,9 @@ class Engine:
             instance.is_ready = False
             self._emit(CanvasEvent.UNAVAILABLE, instance.reference)
 
-    def _checkowner_of(self, instance_id: str, canvas: DeclaredCanvas) -> None:
-        holder = self._openings.get(instance_id) or self._instances.get(instance_id)
-        if holder is None:
-            return
-        if (holder.canvas.extension_id, holder.canvas.id) != (canvas.extension_id, canvas.id):
+    def _check_owner(self, instance_id: str, canvas: DeclaredCanvas) -> None:
+        owner = self._instances[instance_id].canvas if instance_id in self._instances else canvas
+        if (owner.extension_id, owner.id) != (canvas.extension_id, canvas.id):
             raise HostRefusal(
                 f'Canvas instance ID "{instance_id}" is already owned by a different canvas.'
             )
@@ -263,11 +256,8 @@ class Engine:
     def _find_for_invoke(self, instance_id: str) -> Instance:
         instance = self._instances.get(instance_id)
         if instance is None:
-            names = [each["instanceId"] for each in self.open_canvases()]
             raise HostRefusal(
-                f'Canvas instance "{instance_id}" is not open. '
-                f"Currently open instances: {to_text(cast(JSONValue, names))}. "
-                "Verify open_canvas succeeded and use one of these instance ids."
+                f'Canvas instance "{instance_id}" is not open. {self._advise(instance_id)}'
             )
         canvas = self._registry.find(instance.canvas.extension_id, instance.canvas.id)
         if canvas is None:
@@ -280,11 +270,27 @@ class Engine:
         instance.canvas = canvas
         return instance
 
+    def _advise(self, instance_id: str) -> str:
+        if not self._instances:
+            return (
+                "No canvases are currently open — call open_canvas first (and remember "
+                "instanceId is the caller-chosen panel handle, not the canvasId)."
+            )
+        names = ", ".join(f'"{name}"' for name in self._instances)
+        return (
+            f"Currently open instances: [{names}]. "
+            f'Verify open_canvas succeeded for "{instance_id}" '
+            "and that you're passing the instanceId (not the canvasId)."
+        )
+
+    def _refuse(self, ticket: int, method: Method, message: str, data: JSONValue = None) -> None:
+        self._effects.append(Refuse(ticket, HostRefusal(message, method=method, data=data)))
+
     def _owned_by(self, extension_id: str) -> list[Instance]:
         return [
             each
             for each in self._instances.values()
-            if each.canvas.extension_id == extension_id and each.instance_id not in self._closings
+            if each.canvas.extension_id == extension_id and not each.is_closing
         ]
 
     def _call(

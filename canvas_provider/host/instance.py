@@ -23,6 +23,7 @@ class Instance:
     input: JSONValue | Missing = MISSING
     is_ready: bool = False
     """The provider that is connected now has opened it."""
+    is_closing: bool = False
     url: str | None = None
     title: str | None = None
     status: str | None = None
@@ -58,15 +59,15 @@ class Opening:
     instance_id: str
     canvas: DeclaredCanvas
     input: JSONValue | Missing
+    is_first: bool
+    """The instance was not known before, so that it is to be recorded."""
     tickets: list[int] = field(default_factory=list)
-    is_obsolete: bool = False
-    """The instance was closed meanwhile."""
 
 
 @dataclass(slots=True)
 class Closing:
     instance: Instance
-    tickets: list[int] = field(default_factory=list)
+    ticket: int
 
 
 @dataclass(slots=True)

@@ -14,11 +14,27 @@ from canvas_provider.host.validation import Schema, UncompilableSchema, to_text
 from canvas_provider.protocol.copilot import CanvasDeclaration, DiscoveredCanvas
 from canvas_provider.types import JSONValue, Missing
 
-__all__ = ["DeclaredCanvas", "HostRefusal", "Provider", "Registry"]
+__all__ = ["DeclaredCanvas", "HostRefusal", "Provider", "Registry", "describe_type"]
 
 
 class HostRefusal(CanvasProviderError):
-    """The runtime did not do what was asked; the text is what the real one answers."""
+    """The runtime did not do what was asked; the text is what the real one answers.
+
+    `method` is the request that failed and `message` the reason without it. `data` is what a
+    provider sent beside its message, if the reason is its: the real runtime drops that, so nobody
+    but a test should look at it.
+    """
+
+    def __init__(self, message: str, *, method: str | None = None, data: JSONValue = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.method = method
+        self.data = data
+
+    def __str__(self) -> str:
+        if self.method is None:
+            return self.message
+        return f"Request {self.method} failed with message: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +46,7 @@ class DeclaredCanvas:
     declaration: CanvasDeclaration
     open_schema: Schema
     action_schemas: dict[str, Schema]
-    """By action name; of two actions with one name the first counts."""
+    """By action name; of two actions with one name the last counts."""
     icon: str | None
     """Absolute, unlike in the declaration."""
 
@@ -51,30 +67,30 @@ class DeclaredCanvas:
             described["icon"] = self.icon
         if self.declaration.get("inputSchema") is not None:
             described["inputSchema"] = self.declaration["inputSchema"]
-        if actions := self.declaration.get("actions"):
+        if (actions := self.declaration.get("actions")) is not None:
             described["actions"] = actions
         return described
 
     def check_open_input(self, value: JSONValue | Missing) -> None:
         """Refuse input that does not fit; absent input is `{}`, null is null."""
-        if found := self.open_schema.violations({} if isinstance(value, Missing) else value):
+        if found := self.open_schema.explain({} if isinstance(value, Missing) else value):
             raise HostRefusal(
-                f'Invalid input for canvas "{self.id}" open input: {"; ".join(found)}. '
+                f'Invalid input for canvas "{self.id}" open input: {found}. '
                 "Inspect the canvas declaration for the expected input schema."
             )
 
     def check_action_input(self, action: str, value: JSONValue | Missing) -> None:
         """Refuse an unknown action, or input that does not fit it."""
         if action not in self.action_schemas:
+            known = ", ".join(self.action_schemas) or "(none declared)"
             raise HostRefusal(
-                f'Unknown action "{action}" on canvas "{self.id}". '
-                f"Known actions: {to_text(list(self.action_schemas))}. "
-                "Call list_canvas_capabilities to see the available actions."
+                f'Unknown action "{action}" on canvas "{self.id}". Known actions: [{known}]. '
+                "Call list_canvas_capabilities to inspect the expected input schemas."
             )
         schema = self.action_schemas[action]
-        if found := schema.violations({} if isinstance(value, Missing) else value):
+        if found := schema.explain({} if isinstance(value, Missing) else value):
             raise HostRefusal(
-                f'Invalid input for action "{action}" on canvas "{self.id}": {"; ".join(found)}. '
+                f'Invalid input for action "{action}" on canvas "{self.id}": {found}. '
                 "Call list_canvas_capabilities to inspect the expected input schema."
             )
 
@@ -124,7 +140,7 @@ class Provider:
             open_schema = Schema(declaration.get("inputSchema"))
             action_schemas: dict[str, Schema] = {}
             for action in actions:
-                action_schemas.setdefault(action["name"], Schema(action.get("inputSchema")))
+                action_schemas[action["name"]] = Schema(action.get("inputSchema"))
         except UncompilableSchema as error:
             message = f'Failed to compile JSON schema for canvas "{canvas_id}".'
             raise HostRefusal(message) from error
@@ -137,11 +153,11 @@ class Provider:
             self._locate_icon(canvas_id, declaration.get("icon")),
         )
 
-    def _locate_icon(self, canvas_id: str, icon: str | None) -> str | None:
+    def _locate_icon(self, canvas_id: str, icon: object) -> str | None:
         if icon is None:
             return None
-        path = PurePath(icon)
-        if path.is_absolute():
+        path = PurePath(icon if isinstance(icon, str) else "")
+        if not icon or not isinstance(icon, str) or path.is_absolute():
             raise HostRefusal(f"canvas {canvas_id} icon must be a relative path")
         if ".." in path.parts:
             raise HostRefusal(f"canvas {canvas_id} icon escapes the extension directory")
@@ -201,43 +217,49 @@ class Registry:
 
 def _parse(item: JSONValue) -> CanvasDeclaration:
     """Check the shape of one declaration, in the words of the runtime's parser."""
-    canvas = _struct(item, required=("id", "displayName", "description"), optional=("icon",))
+    canvas = _struct(item, "CanvasContributionWire", required=("id", "displayName", "description"))
     actions = canvas.get("actions")
     if actions is not None:
         if not isinstance(actions, list):
             raise _unexpected(actions, "a sequence")
         for action in actions:
-            _struct(action, required=("name",), optional=("description",))
+            _struct(action, "CanvasActionWire", required=("name",), optional=("description",))
     return cast(CanvasDeclaration, canvas)
 
 
-def _struct(item: Any, required: tuple[str, ...], optional: tuple[str, ...]) -> dict[str, Any]:
+def _struct(
+    item: Any, name: str, required: tuple[str, ...], optional: tuple[str, ...] = ()
+) -> dict[str, Any]:
     if not isinstance(item, dict):
-        raise _unexpected(item, "a map")
-    for name, value in item.items():
-        known = name in required or (name in optional and value is not None)
-        if known and not isinstance(value, str):
+        raise _unexpected(item, f"struct {name}")
+    for key, value in item.items():
+        is_text = key in required or (key in optional and value is not None)
+        if is_text and not isinstance(value, str):
             raise _unexpected(value, "a string")
-    for name in required:
-        if name not in item:
-            raise HostRefusal(f"invalid canvas contributions: missing field `{name}`")
+    for key in required:
+        if key not in item:
+            raise HostRefusal(f"invalid canvas contributions: missing field `{key}`")
     return item
 
 
 def _unexpected(value: Any, expected: str) -> HostRefusal:
+    found = describe_type(value)
+    return HostRefusal(f"invalid canvas contributions: invalid type: {found}, expected {expected}")
+
+
+def describe_type(value: JSONValue) -> str:
+    """Name what was found instead of what was expected, as serde does."""
     match value:
         case bool():
-            found = f"boolean `{to_text(value)}`"
+            return f"boolean `{to_text(value)}`"
         case int():
-            found = f"integer `{value}`"
+            return f"integer `{value}`"
         case float():
-            found = f"floating point `{value}`"
+            return f"floating point `{value}`"
         case str():
-            found = f'string "{value}"'
+            return f"string {to_text(value)}"
         case list():
-            found = "sequence"
+            return "sequence"
         case dict():
-            found = "map"
-        case _:
-            found = "null"
-    return HostRefusal(f"invalid canvas contributions: invalid type: {found}, expected {expected}")
+            return "map"
+    return "null"

@@ -10,13 +10,14 @@ import logging
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final, Self, TypeVar, cast
 
 from canvas_provider.errors import ConnectionClosed, MethodNotFound, RemoteError
 from canvas_provider.host.effect import Answer, Call, Emit, Refuse, Warn
 from canvas_provider.host.engine import CONNECTION_CLOSED, Engine
 from canvas_provider.host.link import Message, MessageListener, ProviderLink
-from canvas_provider.host.registry import HostRefusal
+from canvas_provider.host.registry import HostRefusal, describe_type
 from canvas_provider.protocol.copilot import (
     PROTOCOL_VERSION,
     CanvasEvent,
@@ -62,7 +63,7 @@ class Runtime:
         self._listeners: list[EventListener] = []
         self._message_listeners: list[MessageListener] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._last_event_id: str | None = None
+        self._last_event_id: str | None = None  # of those that would be persisted
         self._start_time = _timestamp()
 
     async def __aenter__(self) -> Self:
@@ -178,9 +179,9 @@ class Runtime:
                 case Answer(ticket, value):
                     if (future := self._find_waiting(ticket)) is not None:
                         future.set_result(value)
-                case Refuse(ticket, message):
+                case Refuse(ticket, reason):
                     if (future := self._find_waiting(ticket)) is not None:
-                        future.set_exception(HostRefusal(message))
+                        future.set_exception(reason)
                 case Warn(message):
                     logger.warning("%s", message)
                     self._notify(Method.HOST_EVENT, {"level": "warning", "message": message})
@@ -194,7 +195,7 @@ class Runtime:
         try:
             value = await link.peer.request(call.method, call.params)
         except RemoteError as error:
-            self._engine.receive_error(call.call, error.message)
+            self._engine.receive_error(call.call, error.message, error.data)
         except ConnectionClosed:
             self._engine.receive_error(call.call, CONNECTION_CLOSED)
         except (TypeError, ValueError, RecursionError):
@@ -217,9 +218,11 @@ class Runtime:
             "id": str(uuid.uuid4()),
             "timestamp": _timestamp(),
             "parentId": self._last_event_id,
-            "ephemeral": ephemeral,
         }
-        self._last_event_id = event["id"]
+        if ephemeral:
+            event["ephemeral"] = True
+        else:
+            self._last_event_id = event["id"]
         params = {"sessionId": self.session_id, "event": cast(JSONValue, event)}
         self._notify(Method.SESSION_EVENT, params)
         for listener in tuple(self._listeners):
@@ -248,16 +251,18 @@ class Runtime:
         serve = self._services.get(method)
         if serve is None:
             raise MethodNotFound(method)
-        session_id = params.get("sessionId")
-        if session_id is None:
-            raise RemoteError(INTERNAL_ERROR, f"Missing sessionId in {method} request")
-        if session_id != self.session_id:
-            message = f"Session not found for sessionId: {session_id}"
-            raise RemoteError(INTERNAL_ERROR, f"Request {method} failed with message: {message}")
         try:
+            self._check_session(method, params.get("sessionId"))
             return await serve(self, link, params)
         except HostRefusal as refusal:
-            raise RemoteError(INTERNAL_ERROR, str(refusal)) from refusal
+            wrapped = HostRefusal(refusal.message, method=method)
+            raise RemoteError(INTERNAL_ERROR, str(wrapped)) from refusal
+
+    def _check_session(self, method: str, session_id: JSONValue) -> None:
+        if not isinstance(session_id, str):
+            raise HostRefusal(f"Missing sessionId in {method} request")
+        if session_id != self.session_id:
+            raise HostRefusal(f"Session not found for sessionId: {session_id}")
 
     async def _serve_resume(self, link: ProviderLink, params: JSONObject) -> JSONValue:
         try:
@@ -286,39 +291,48 @@ class Runtime:
         return {"openCanvases": cast(JSONValue, self.list_open())}
 
     async def _serve_open(self, link: ProviderLink, params: JSONObject) -> JSONValue:
-        extension_id = _text(params, "extensionId") if "extensionId" in params else None
-        opened = await self.open(
-            _text(params, "canvasId"),
-            _text(params, "instanceId"),
-            params.get("input", MISSING),
-            extension_id,
+        what = "canvas.open"
+        canvas_id, instance_id = (
+            _field(what, params, "canvasId"),
+            _field(what, params, "instanceId"),
         )
-        return cast(JSONValue, opened)
+        given = params.get("extensionId") is not None
+        extension_id = _field(what, params, "extensionId") if given else None
+        input = params.get("input", MISSING)
+        return cast(JSONValue, await self.open(canvas_id, instance_id, input, extension_id))
 
     async def _serve_close(self, link: ProviderLink, params: JSONObject) -> JSONValue:
-        await self.close(_text(params, "instanceId"))
+        instance_id = params.get("instanceId")
+        if not isinstance(instance_id, str):
+            raise HostRefusal("missing or non-string parameter 'instanceId'")
+        await self.close(instance_id)
         return None
 
     async def _serve_invoke(self, link: ProviderLink, params: JSONObject) -> JSONValue:
-        result = await self.invoke(
-            _text(params, "instanceId"), _text(params, "actionName"), params.get("input", MISSING)
-        )
-        return {"result": result}
+        field = partial(_field, "canvas.action.invoke", params)
+        input = params.get("input", MISSING)
+        return {"result": await self.invoke(field("instanceId"), field("actionName"), input)}
 
     async def _serve_log(self, link: ProviderLink, params: JSONObject) -> JSONValue:
-        level = params.get("level", "info")
+        message, level = params.get("message"), params.get("level", "info")
+        if not isinstance(message, str):
+            raise HostRefusal("missing parameter 'message'")
+        if level not in ("info", "warning", "error"):
+            raise HostRefusal(f"unsupported session log level: {level}")
         event_id = self._publish(
-            f"session.{level if level in ('warning', 'error') else 'info'}",
-            {"message": _text(params, "message"), "infoType": link.extension_name},
+            f"session.{level}",
+            {f"{level}Type": "notification", "message": message},
             ephemeral=params.get("ephemeral") is True,
         )
         return {"eventId": event_id}
 
     async def _serve_send(self, link: ProviderLink, params: JSONObject) -> JSONValue:
         # There is no model here: the prompt is shown to whoever watches, and nothing answers.
-        message_id = self._publish(
-            "user.message", {"content": _text(params, "prompt")}, ephemeral=False
-        )
+        prompt = params.get("prompt")
+        message_id = str(uuid.uuid4())
+        content = prompt if isinstance(prompt, str) else ""
+        data: JSONObject = {"content": content, "messageId": message_id}
+        self._publish("user.message", data, ephemeral=False)
         return {"messageId": message_id}
 
     _services: Final[Mapping[str, Service]] = {
@@ -333,10 +347,13 @@ class Runtime:
     }
 
 
-def _text(params: JSONObject, name: str) -> str:
-    value = params.get(name)
-    if not isinstance(value, str):
-        raise RemoteError(INTERNAL_ERROR, f'Invalid input: "{name}": Required')
+def _field(what: str, params: JSONObject, name: str) -> str:
+    """Take a required string out of `params`, or refuse as the runtime's parser does."""
+    if name not in params:
+        raise HostRefusal(f"invalid {what} params: missing field `{name}`")
+    if not isinstance(value := params[name], str):
+        found = describe_type(value)
+        raise HostRefusal(f"invalid {what} params: invalid type: {found}, expected a string")
     return value
 
 

@@ -1,8 +1,9 @@
 """Input checked against a declared schema, as draft-07 and in the runtime's own words.
 
-The Copilot CLI 1.0.102 validates with a Rust library and joins every violation into one sentence
-for the caller. Its dialect is draft-07 whatever `$schema` says, `format` is not asserted and
-defaults are not applied. Here Python's jsonschema decides and this module does the wording.
+Copilot CLI 1.0.102 validates with a Rust library. Its dialect is draft-07 whatever `$schema` says,
+`format` is not asserted and defaults are not applied. Here Python's jsonschema decides, and this
+module does the rest: the sentences, and the order in which violations are reported, were recorded
+from the CLI, keyword by keyword.
 """
 
 import json
@@ -12,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from jsonschema import Draft7Validator, SchemaError
 from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend
 from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT7
@@ -24,7 +26,18 @@ __all__ = ["Schema", "UncompilableSchema", "to_text"]
 _OPAQUE: Final = frozenset({"const", "enum", "default", "examples"})
 """Keywords whose value is data: nothing in there is a schema."""
 
+_ORDER: Final = (
+    ("type", "const", "enum", "minProperties", "maxProperties", "required")
+    + ("properties", "additionalProperties", "patternProperties", "propertyNames", "dependencies")
+    + ("allOf", "anyOf", "oneOf", "not", "if")
+)
+"""Keywords in the order in which their violations are reported, whatever the schema's own."""
+
+_TYPES: Final = ("null", "boolean", "integer", "number", "string", "array", "object")
+
 _SHOWN_CANDIDATES: Final = 3
+
+_SHOWN_VIOLATIONS: Final = 5
 
 
 class _Violation(NamedTuple):
@@ -61,15 +74,19 @@ class Schema:
         """
         self._validator = None if schema is None else _compile(schema)
 
-    def violations(self, value: JSONValue) -> list[str]:
-        """Return each violation as `/path: sentence`; nothing if the value fits."""
+    def explain(self, value: JSONValue) -> str | None:
+        """Say what is wrong with the value, in one line; None if it fits."""
         if self._validator is None:
-            return []
-        errors = sorted(self._validator.iter_errors(value), key=_is_closedness)
-        found = (
-            f"{_pointer(error)}: {sentence}" for error in errors for sentence in _sentences(error)
-        )
-        return list(dict.fromkeys(found))
+            return None
+        sentences = [
+            f"{_pointer(error)}: {sentence}"
+            for error in self._validator.iter_errors(value)
+            for sentence in _sentences(error)
+        ]
+        found = list(dict.fromkeys(sentences))
+        shown = "; ".join(found[:_SHOWN_VIOLATIONS])
+        hidden = len(found) - _SHOWN_VIOLATIONS
+        return (f"{shown} (+{hidden} more)" if hidden > 0 else shown) or None
 
 
 def to_text(value: JSONValue) -> str:
@@ -77,10 +94,10 @@ def to_text(value: JSONValue) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _compile(schema: JSONValue) -> Draft7Validator:
+def _compile(schema: JSONValue) -> Any:
     if not isinstance(schema, dict | bool):
         raise UncompilableSchema("A schema is an object or a boolean.")
-    plain = _without_dialect(schema)
+    plain = _normalise(schema)
     try:
         Draft7Validator.check_schema(plain)
         resource = Resource.from_contents(plain, default_specification=DRAFT7)
@@ -90,20 +107,77 @@ def _compile(schema: JSONValue) -> Draft7Validator:
             resolver.lookup(reference)
     except (SchemaError, Unresolvable) as error:
         raise UncompilableSchema(str(error)) from error
-    return Draft7Validator(plain)
+    return _Validator(plain)
 
 
-def _without_dialect(schema: Any) -> Any:
-    """Drop every `$schema`: jsonschema would change its dialect, the runtime does not."""
+def _normalise(schema: Any) -> Any:
+    """Drop every `$schema`, which would change the dialect here, and order the keywords."""
     if isinstance(schema, list):
-        return [_without_dialect(item) for item in schema]
+        return [_normalise(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        key: value if key in _OPAQUE else _without_dialect(value)
-        for key, value in schema.items()
-        if not (key == "$schema" and isinstance(value, str))
+        key: schema[key] if key in _OPAQUE else _normalise(schema[key])
+        for key in sorted(schema, key=lambda key: _rank(key, schema))
+        if not (key == "$schema" and isinstance(schema[key], str))
     }
+
+
+def _rank(keyword: str, schema: Mapping[str, Any]) -> float:
+    if schema.get("additionalProperties") is False:
+        # The runtime fuses what it checks together with a closed set of properties.
+        last = _ORDER.index("additionalProperties")
+        if keyword == "patternProperties":
+            return last - 0.5
+        if keyword == "required" and "properties" in schema and len(schema["required"]) == 1:
+            return last + 0.5
+    # What is not listed is about numbers, strings or arrays: it never fails with these.
+    return _ORDER.index(keyword) if keyword in _ORDER else len(_ORDER)
+
+
+def _check_properties(
+    validator: Any, properties: Mapping[str, Any], instance: Any, schema: object
+) -> Iterator[ValidationError]:
+    """Check in the order of the value, as the runtime does, and not of the schema."""
+    if validator.is_type(instance, "object"):
+        for name, value in instance.items():
+            if name in properties:
+                yield from _descend(validator, name, value, properties[name])
+
+
+def _check_additional(
+    validator: Any, additional: Any, instance: Any, schema: Mapping[str, Any]
+) -> Iterator[ValidationError]:
+    if not validator.is_type(instance, "object"):
+        return
+    names = _additional(instance, schema)
+    if additional is not False:
+        for name in names:
+            yield from _descend(validator, name, instance[name], additional)
+    elif names:
+        yield ValidationError("Additional properties are not allowed")
+
+
+def _descend(validator: Any, name: str, value: Any, schema: Any) -> Iterator[ValidationError]:
+    for error in validator.descend(value, schema, path=name):
+        if schema is False:  # jsonschema forgets the path of this one
+            error.path.appendleft(name)
+        yield error
+
+
+def _additional(instance: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
+    declared = schema.get("properties", {})
+    patterns = schema.get("patternProperties", {})
+    return [
+        name
+        for name in instance
+        if name not in declared and not any(re.search(pattern, name) for pattern in patterns)
+    ]
+
+
+_KEYWORDS: Final = {"properties": _check_properties, "additionalProperties": _check_additional}
+
+_Validator: Any = extend(Draft7Validator, _KEYWORDS)  # type: ignore[no-untyped-call]
 
 
 def _references(schema: Any) -> Iterator[str]:
@@ -116,11 +190,6 @@ def _references(schema: Any) -> Iterator[str]:
                 yield value
             elif key not in _OPAQUE:
                 yield from _references(value)
-
-
-def _is_closedness(error: ValidationError) -> bool:
-    """Unexpected properties come after what is wrong with the expected ones."""
-    return error.validator == "additionalProperties"
 
 
 def _pointer(error: ValidationError) -> str:
@@ -154,7 +223,7 @@ def _missing(found: _Violation) -> list[str]:
 def _types(found: _Violation) -> str:
     if isinstance(found.limit, str):
         return f'{found.shown} is not of type "{found.limit}"'
-    names = ", ".join(f'"{name}"' for name in found.limit)
+    names = ", ".join(f'"{name}"' for name in sorted(found.limit, key=_TYPES.index))
     return f"{found.shown} is not of types {names}"
 
 
@@ -164,16 +233,10 @@ def _unexpected(kind: str, shown: list[str]) -> str:
 
 
 def _additional_properties(found: _Violation) -> str:
-    declared = found.schema.get("properties", {})
-    patterns = found.schema.get("patternProperties", {})
-    return _unexpected(
-        "properties",
-        [
-            f"'{name}'"
-            for name in found.value
-            if name not in declared and not any(re.search(pattern, name) for pattern in patterns)
-        ],
-    )
+    if not (found.schema.get("properties") or found.schema.get("patternProperties")):
+        return f"False schema does not allow {to_text(next(iter(found.value.values())))}"
+    names = _additional(found.value, found.schema)
+    return _unexpected("properties", [f"'{name}'" for name in names])
 
 
 def _additional_items(found: _Violation) -> str:

@@ -160,6 +160,8 @@ async def test_only_the_message_of_an_error_reaches_the_caller(runtime: Runtime)
     assert str(refusal.value) == (
         "Request session.canvas.open failed with message: There is no card 'é'.\nReally."
     )
+    assert refusal.value.message == "There is no card 'é'.\nReally."
+    assert refusal.value.data == {"code": "card_not_found"}
 
 
 async def test_a_provider_that_dies_during_a_call_fails_it(runtime: Runtime) -> None:
@@ -276,8 +278,8 @@ async def test_log_and_send_become_events(runtime: Runtime) -> None:
     assert set(logged) == {"eventId"}
     assert set(sent) == {"messageId"}
     assert seen == [
-        ("session.warning", {"message": "careful", "infoType": "demo"}),
-        ("user.message", {"content": "Go on."}),
+        ("session.warning", {"warningType": "notification", "message": "careful"}),
+        ("user.message", {"content": "Go on.", "messageId": sent["messageId"]}),
     ]
 
 
@@ -285,20 +287,77 @@ async def test_log_and_send_become_events(runtime: Runtime) -> None:
     ("method", "params", "code", "message"),
     [
         ("session.nope", {"sessionId": "s1"}, -32601, "Unhandled method session.nope"),
-        ("session.log", {"message": "x"}, -32603, "Missing sessionId in session.log request"),
-        ("session.canvas.list", {"sessionId": "zz"}, -32603, "Session not found for sessionId: zz"),
-        ("session.canvas.open", {"sessionId": "s1"}, -32603, '"canvasId": Required'),
+        (
+            "session.log",
+            {"message": "x"},
+            -32603,
+            "Request session.log failed with message: Missing sessionId in session.log request",
+        ),
+        (
+            "session.canvas.list",
+            {"sessionId": "zz"},
+            -32603,
+            "Request session.canvas.list failed with message: Session not found for sessionId: zz",
+        ),
+        (
+            "session.canvas.open",
+            {"sessionId": "s1"},
+            -32603,
+            (
+                "Request session.canvas.open failed with message: "
+                "invalid canvas.open params: missing field `canvasId`"
+            ),
+        ),
+        (
+            "session.canvas.open",
+            {"sessionId": "s1", "canvasId": "board", "instanceId": "a", "extensionId": 5},
+            -32603,
+            (
+                "Request session.canvas.open failed with message: "
+                "invalid canvas.open params: invalid type: integer `5`, expected a string"
+            ),
+        ),
+        (
+            "session.canvas.close",
+            {"sessionId": "s1", "instanceId": 5},
+            -32603,
+            (
+                "Request session.canvas.close failed with message: "
+                "missing or non-string parameter 'instanceId'"
+            ),
+        ),
+        (
+            "session.canvas.action.invoke",
+            {"sessionId": "s1", "instanceId": "q"},
+            -32603,
+            (
+                "Request session.canvas.action.invoke failed with message: "
+                "invalid canvas.action.invoke params: missing field `actionName`"
+            ),
+        ),
+        (
+            "session.log",
+            {"sessionId": "s1", "message": 5},
+            -32603,
+            "Request session.log failed with message: missing parameter 'message'",
+        ),
+        (
+            "session.log",
+            {"sessionId": "s1", "message": "x", "level": "bad"},
+            -32603,
+            "Request session.log failed with message: unsupported session log level: bad",
+        ),
     ],
 )
 async def test_a_request_the_session_cannot_serve_is_refused_in_the_runtimes_words(
     runtime: Runtime, method: str, params: JSONObject, code: int, message: str
 ) -> None:
-    """Specification: facts 1.3."""
+    """Specification: recorded from Copilot CLI 1.0.102."""
     async with asyncio.timeout(5), joined(runtime, Provider(answer_plainly)) as peer:
         with pytest.raises(RemoteError) as error:
             await peer.request(method, params)
     assert error.value.code == code
-    assert message in error.value.message
+    assert error.value.message == message
 
 
 async def test_the_tap_sees_both_directions_as_they_were_on_the_wire(runtime: Runtime) -> None:
