@@ -258,10 +258,10 @@ async def remove_column(board: Board, column_id: ColumnId) -> None:
     """Remove an empty column."""
     column = find_column(board, column_id)
     if column.cards:
+        number = "1 card" if len(column.cards) == 1 else f"{len(column.cards)} cards"
         raise CanvasError(
             "column_not_empty",
-            f"The column {column.title!r} still holds {len(column.cards)} card(s):"
-            " move or delete them first.",
+            f"The column {column.title!r} still holds {number}: move or delete what is in it first.",
         )
     board.columns.remove(column)
 

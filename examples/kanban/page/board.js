@@ -6,6 +6,7 @@ import { placesOf } from "./changes.js";
 import { ColumnView } from "./column.js";
 import { arrange, h, icon, motionIsReduced } from "./dom.js";
 
+const FIRST_CARD = "Add the first card, or ask the agent to plan with you.";
 const GLIDE_MS = 220;
 const GLIDE_LIMIT = 300; // cards; above it, measuring all of them would be felt
 
@@ -38,9 +39,11 @@ export class BoardView {
     const rects = this.#measure();
     this.places = placesOf(board);
     this.#updateColumns(board);
-    for (const column of board.columns) {
-      this.columns.get(column.id).update(column, this.cards);
-    }
+    board.columns.forEach((column, index) => {
+      const view = this.columns.get(column.id);
+      view.update(column, this.cards);
+      view.setHint(index === 0 && this.places.size === 0 ? FIRST_CARD : "No cards");
+    });
     for (const [id, card] of this.cards) {
       if (!this.places.has(id)) {
         card.element.remove();
@@ -51,6 +54,7 @@ export class BoardView {
     if (board.columns.length === 0) this.frame.prepend(this.nothing);
     this.#keepOneTabStop();
     this.#restoreFocus(focus);
+    if (this.addColumn.contains(document.activeElement)) show(this.addColumn);
     this.#glide(rects);
   }
 
@@ -209,4 +213,8 @@ export class BoardView {
     };
     return h("div", { class: "add-column" }, button, form);
   }
+}
+
+function show(element) {
+  element.scrollIntoView({ block: "nearest", inline: "nearest" });
 }

@@ -88,9 +88,10 @@ export class CardDialog {
     const field = this.form.elements[name];
     const isTouched = field.value !== this.base[name] || field === document.activeElement;
     if (!isTouched) this.#accept(name, value);
-    const shown = name === "columnId" ? field.querySelector(`[value="${CSS.escape(value)}"]`)?.text : value;
+    const option = name === "columnId" && [...field.options].find((one) => one.value === value);
+    const shown = option ? option.text : shorten(value);
     if (field.value === value) this.#hint(name, isTouched ? "" : `${who} changed this just now.`);
-    else this.#hint(name, `${who} changed this to “${shown}”.`, value);
+    else this.#hint(name, `${who} changed this to “${shown}”`, value);
   }
 
   #accept(name, value) {
@@ -163,6 +164,10 @@ export class CardDialog {
     if (isNew("columnId") && !(await this.commands.act("move_card", move, complain))) return;
     this.dialog.close();
   }
+}
+
+function shorten(text) {
+  return text.length > 200 ? `${text.slice(0, 199)}…` : text;
 }
 
 function valuesOf({ card, column }) {

@@ -28,7 +28,7 @@ export class ColumnView {
     this.head = h("header", { class: "column-head" },
       h("span", { class: "dot" }), this.heading, this.count, this.menuButton);
     this.list = h("ol", { class: "cards", role: "list", "aria-labelledby": this.heading.id });
-    this.empty = h("p", { class: "empty" }, "No cards");
+    this.empty = h("p", { class: "empty" });
     this.composer = new Composer((title) => commands.act("add_card", { title, columnId: id }));
     this.element = h(
       "section",
@@ -61,6 +61,11 @@ export class ColumnView {
     const cards = this.list.querySelectorAll(":scope > .card");
     const element = cards[orLast ? Math.min(position, cards.length - 1) : position];
     return element && this.board.cards.get(element.dataset.id);
+  }
+
+  /** Say what an empty column has to say. */
+  setHint(text) {
+    setText(this.empty, text);
   }
 
   focus() {
