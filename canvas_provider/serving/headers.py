@@ -8,7 +8,7 @@ handler of a page *file* is admitted by its hash, and nothing else is.
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html.parser import HTMLParser
 from typing import Final
 
@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = ["CSP", "READABLE_BY_ALL", "ContentPolicy", "SecurityHeaders", "inline_hashes"]
 
-BASE_POLICY: Final[Mapping[str, tuple[str, ...]]] = {
+BASE_POLICY: Final[Mapping[str, Sequence[str]]] = {
     "default-src": ("'self'",),
     "img-src": ("'self'", "data:", "blob:"),
     "style-src": ("'self'", "'unsafe-inline'"),
@@ -24,6 +24,9 @@ BASE_POLICY: Final[Mapping[str, tuple[str, ...]]] = {
     "form-action": ("'self'",),
     "object-src": ("'none'",),
 }
+
+FETCH_DIRECTIVE: Final = re.compile(r"[a-z]+-src(-elem|-attr)?")
+SCRIPT_DIRECTIVES: Final = frozenset({"script-src", "script-src-elem", "script-src-attr"})
 
 # No X-Frame-Options and no frame-ancestors: a canvas is made to be embedded, by hosts whose origin
 # nobody knows.
@@ -47,19 +50,24 @@ class ContentPolicy:
     def __init__(self, extra: Mapping[str, Iterable[str]] | None = None) -> None:
         policy = dict(BASE_POLICY)
         for directive, sources in (extra or {}).items():
-            added = (sources,) if isinstance(sources, str) else tuple(sources)
-            # A directive of its own replaces default-src, so it starts from what that allows.
-            kept = policy.get(directive, BASE_POLICY["default-src"])
-            policy[directive] = (*(source for source in kept if source != "'none'"), *added)
+            # What falls back to default-src starts from what that allows; what is none, from none.
+            start = BASE_POLICY["default-src"] if FETCH_DIRECTIVE.fullmatch(directive) else ()
+            kept = policy.get(directive, start)
+            policy[directive] = (*(source for source in kept if source != "'none'"), *sources)
         self._policy = policy
         self.header = _render(policy)
 
     def for_page(self, hashes: Iterable[str]) -> bytes:
         """The policy of a page whose inline scripts and handlers have these hashes."""
-        if not (sources := tuple(hashes)):
+        added = ("'unsafe-hashes'", *hashes)
+        if len(added) == 1:
             return self.header
-        scripts = self._policy.get("script-src", BASE_POLICY["default-src"])
-        return _render({**self._policy, "script-src": (*scripts, "'unsafe-hashes'", *sources)})
+        policy = {"script-src": BASE_POLICY["default-src"], **self._policy}
+        for directive in SCRIPT_DIRECTIVES & policy.keys():
+            # Beside a hash, browsers ignore 'unsafe-inline', which an author may have asked for.
+            if "'unsafe-inline'" not in policy[directive]:
+                policy[directive] = (*policy[directive], *added)
+        return _render(policy)
 
 
 def _render(policy: Mapping[str, Iterable[str]]) -> bytes:

@@ -105,13 +105,16 @@ class DefaultPage:
     """What a canvas without a page of its own shows: its state, live."""
 
     def __init__(self, title: str, policy: ContentPolicy) -> None:
-        text = read_asset("default.html").decode()
-        self._content = text.replace("$title", html.escape(title)).encode()
-        self._policy = policy.for_page(inline_hashes(text))
+        self._title = html.escape(title)
+        self._policy = policy
 
     async def respond(self, path: str) -> Response | None:
         """The page, at the index only."""
-        return _html_response(self._content, self._policy) if path == "" else None
+        if path != "":
+            return None
+        text = read_asset("default.html").decode()
+        policy = self._policy.for_page(inline_hashes(text))
+        return _html_response(text.replace("$title", self._title).encode(), policy)
 
 
 def _html_response(content: bytes, policy: bytes) -> Response:
