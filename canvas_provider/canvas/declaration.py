@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 from canvas_provider.canvas import rules
 from canvas_provider.canvas.action import Action, Audience, Handler
+from canvas_provider.canvas.annotation import Site
 from canvas_provider.canvas.context import CanvasContext
 from canvas_provider.canvas.seed import Seed, read_seed
 from canvas_provider.canvas.signature import (
     ANY_OBJECT,
     Alias,
     Plan,
-    Site,
     compile_long_form,
     compile_typed,
     first_paragraphs,
@@ -130,6 +130,8 @@ class Canvas:
     @overload
     def action(
         self,
+        function: None = None,
+        /,
         *,
         name: str | None = None,
         description: str | None = None,
@@ -138,14 +140,14 @@ class Canvas:
     ) -> Callable[[F], F]: ...
     def action(
         self,
-        function: Any = None,
+        function: F | None = None,
         /,
         *,
         name: str | None = None,
         description: str | None = None,
         audience: Audience = "both",
         timeout: float | None = None,
-    ) -> Any:
+    ) -> F | Callable[[F], F]:
         """Make a typed function an action, for the agent and for the page.
 
         Its name is the function's, its description the docstring's, its schema that of its
@@ -312,6 +314,7 @@ class Canvas:
         )
         if plan is not None:
             plan.timeout = action.timeout
+            plan.only = None if action.audience == "both" else action.audience
         self._actions[action.name] = declared
         self.plans[action.name] = plan
 

@@ -10,6 +10,7 @@ import inspect
 import logging
 import secrets
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from canvas_provider.canvas.context import CanvasContext
@@ -47,20 +48,29 @@ async def run_plan(
     process committed first, with arguments made anew; the result is made before the commit, so
     that a result that is not JSON leaves the state as it was.
     """
-    if plan.draft is None:
-        return to_result(await _call(plan, plan.prepare(checked, context), workers))
-    assert context is not None
+    if plan.draft is not None:
+        assert context is not None
+        shared = context.state
 
-    async def attempt(draft: Any) -> Any:
-        return to_result(await _call(plan, plan.prepare(checked, context, draft), workers))
+        async def attempt(draft: Any) -> Any:
+            return to_result(await _call(plan, checked, context, workers, draft))
 
-    return await context.state.update(attempt)
-
-
-async def _call(plan: Plan, call: Callable[[], Any], workers: Workers) -> Any:
+        return await shared.update(attempt)
     if plan.is_async:
-        return await call()
-    result = await workers.run(call)
+        return to_result(await plan.call(checked, context))
+    return to_result(await _call(plan, checked, context, workers))
+
+
+async def _call(
+    plan: Plan,
+    checked: dict[str, Any],
+    context: CanvasContext[Any] | None,
+    workers: Workers,
+    draft: Any = None,
+) -> Any:
+    if plan.is_async:
+        return await plan.call(checked, context, draft)
+    result = await workers.run(partial(plan.call, checked, context, draft))
     # A `def` that hands out a coroutine, as decorators without functools.wraps do.
     return await result if inspect.isawaitable(result) else result
 
@@ -86,26 +96,27 @@ def translate(error: Exception, subject: str, canvas_id: str) -> CanvasError:
 
 
 class Call:
-    """One running handler."""
+    """One running handler. Times are the loop's, in seconds."""
 
-    __slots__ = ("action", "deadline", "due", "logged", "reason", "started", "task")
+    __slots__ = ("action", "deadline", "logged", "others", "reason", "started", "task")
 
     def __init__(
-        self, action: str, task: "Task[Any] | None", started: float, deadline: float | None
+        self, action: str, task: "Task[Any]", started: float, deadline: float | None
     ) -> None:
         self.action = action
         self.task = task
         self.started = started
         self.deadline = deadline
+        self.others = 0
+        """Cancellations of the task by others, before ours."""
         self.logged = False
-        self.due = 0.0
-        """When to look at it next, on the loop's clock."""
         self.reason: CanvasError | None = None
         """Why we cancelled it; None: we did not."""
 
     def cancel(self, reason: CanvasError) -> None:
-        if self.reason is None and self.task is not None:
+        if self.reason is None:
             self.reason = reason
+            self.others = self.task.cancelling()
             self.task.cancel()
 
 
@@ -118,19 +129,23 @@ class Calls:
         self._slow_after = slow_after
         self._running: set[Call] = set()
         self._timer: TimerHandle | None = None
-        self._next = 0.0
+        self._next = float("inf")
         self._idle: asyncio.Event | None = None
 
     def begin(self, action: str, timeout: float | None) -> Call:
         """Note that the current task runs a handler, for at most `timeout` seconds."""
+        task = asyncio.current_task(self._loop)
+        assert task is not None
         now = self._loop.time()
-        deadline = None if timeout is None else now + timeout
-        call = Call(action, asyncio.current_task(), now, deadline)
-        slow = now + self._slow_after
-        call.due = slow if deadline is None else min(slow, deadline)
+        due = now + self._slow_after
+        deadline = None
+        if timeout is not None:
+            deadline = now + timeout
+            due = min(due, deadline)
+        call = Call(action, task, now, deadline)
         self._running.add(call)
-        if self._timer is None or call.due < self._next:
-            self._watch(call.due)
+        if due < self._next:
+            self._watch(due)
         return call
 
     def end(self, call: Call) -> CanvasError | None:
@@ -142,9 +157,9 @@ class Calls:
         self._running.discard(call)
         if self._idle is not None and not self._running:
             self._idle.set()
-        if call.reason is None or call.task is None:
+        if call.reason is None:
             return None
-        return None if call.task.uncancel() > 0 else call.reason
+        return None if call.task.uncancel() > call.others else call.reason
 
     async def finish(self, seconds: float) -> None:
         """Let what runs end by itself for `seconds`, then cancel it and wait for that.
@@ -157,7 +172,6 @@ class Calls:
         await self._wait_idle(min(seconds, 1.0))
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
 
     async def _wait_idle(self, seconds: float) -> None:
         if not self._running:
@@ -179,30 +193,38 @@ class Calls:
 
     def _sweep(self) -> None:
         self._timer = None
+        self._next = float("inf")
         now = self._loop.time()
         for call in self._running:
             if call.deadline is not None and call.deadline <= now:
-                self._expire(call)
+                self._expire(call, call.deadline)
             elif not call.logged and call.started + self._slow_after <= now:
-                call.logged = True
-                logger.warning(
-                    "action %r of canvas %r has been running for %.0f s",
-                    call.action,
-                    self._canvas_id,
-                    now - call.started,
-                )
-                call.due = float("inf") if call.deadline is None else call.deadline
-        due = min((call.due for call in self._running), default=float("inf"))
+                self._log_slow(call, now - call.started)
+        due = min(map(self._due, self._running), default=float("inf"))
         if due < float("inf"):
             self._watch(due)
 
-    def _expire(self, call: Call) -> None:
-        assert call.deadline is not None
-        seconds = call.deadline - call.started
-        call.due = float("inf")
+    def _due(self, call: Call) -> float:
+        """When to look at it next."""
+        if call.reason is not None:
+            return float("inf")
+        slow = float("inf") if call.logged else call.started + self._slow_after
+        return slow if call.deadline is None else min(slow, call.deadline)
+
+    def _expire(self, call: Call, deadline: float) -> None:
+        seconds = deadline - call.started
         call.cancel(
             ActionTimeout(
-                f'The action "{call.action}" took longer than {seconds:g} s and was ended; it '
-                "changed nothing."
+                f'The action "{call.action}" took longer than {seconds:g} s and was ended; an '
+                "unfinished change was rolled back."
             )
+        )
+
+    def _log_slow(self, call: Call, seconds: float) -> None:
+        call.logged = True
+        logger.warning(
+            "action %r of canvas %r has been running for %.0f s",
+            call.action,
+            self._canvas_id,
+            seconds,
         )

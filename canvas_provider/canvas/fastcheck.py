@@ -160,6 +160,9 @@ def _is_string(value: Any) -> bool:
 
 
 def _any_of(checks: list[Check]) -> Check:
+    if len(checks) == 2:
+        first, second = checks
+        return lambda value: first(value) or second(value)
     return lambda value: any(check(value) for check in checks)
 
 

@@ -7,23 +7,21 @@ the host: who it answers to is told by arguments, what it must say by what it re
 """
 
 import asyncio
-import logging
-import threading
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from canvas_provider.canvas.context import CanvasContext, Opened, SessionView
 from canvas_provider.canvas.declaration import Canvas
 from canvas_provider.canvas.dispatch import Calls, run_plan, translate
-from canvas_provider.canvas.lifespan import LifespanTask
+from canvas_provider.canvas.events import EventListener, Events
+from canvas_provider.canvas.opening import Resources, bounded, to_opened
 from canvas_provider.canvas.results import to_json_value
-from canvas_provider.canvas.rules import RESERVED_EVENTS, is_event_name
+from canvas_provider.canvas.schema import copy_json
 from canvas_provider.canvas.signature import Plan
 from canvas_provider.canvas.threads import Workers
 from canvas_provider.errors import (
     ActionTimeout,
     CanvasError,
-    CanvasProviderError,
     Closing,
     NoHandler,
     NotAllowed,
@@ -37,11 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Instance", "Outcome", "Phase"]
 
-logger = logging.getLogger("canvas_provider.canvas")
-
 Phase = Literal["opening", "open", "closing", "closed"]
 Update = Callable[["Instance", str | None, str | None], Awaitable[None]]
-EventListener = Callable[[str, JSONValue], None]
 
 _HURRY: Final = 0.25
 """Seconds that running actions get at a shutdown, of which Copilot grants 1.0 in all."""
@@ -83,22 +78,17 @@ class Instance:
         self.extension_id = extension_id
         self.session = session
         self.host: JSONObject = {}
-        self.state: SharedState[Any] | None = None
-        """From the first successful open to the close."""
         self.phase: Phase = "opening"
         self.url: str | None = None
         """Where the page is; set by who serves it, or from what `on_open` answered."""
         self.title: str | None = None
         self.status: str | None = None
-        self._registry = registry
         self._update = update
         self._workers = Workers() if workers is None else workers
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
         self._calls = Calls(self._loop, canvas_id=canvas.id, slow_after=slow_after)
-        self._listeners: list[EventListener] = []
-        self._key: str | None = None
-        self._lifespan: LifespanTask | None = None
+        self._events = Events(self._loop)
+        self._resources = Resources(canvas, registry)
         self._input: dict[str, Any] = {}
         self._told = Opened()
         """What `update` told the host; it outlives a focus, but not another input."""
@@ -109,9 +99,14 @@ class Instance:
         return f"<Instance {self.instance_id!r} of {self.canvas.id!r}, {self.phase}>"
 
     @property
+    def state(self) -> "SharedState[Any] | None":
+        """The document: there from the first open to the close, if the canvas has a state."""
+        return self._resources.state
+
+    @property
     def resources(self) -> Any:
         """What `lifespan=` yielded."""
-        return None if self._lifespan is None else self._lifespan.resources
+        return self._resources.yielded
 
     # --- Opening
 
@@ -154,14 +149,18 @@ class Instance:
         self._refuse_closed()
         first = self.phase == "opening"
         context = CanvasContext[Any](
-            self, input=checked, author="system", reopened=reopened or not first, opening=True
+            self,
+            input=copy_json(checked),
+            author="system",
+            reopened=reopened or not first,
+            opening=True,
         )
         subject = f'open handler of canvas "{self.canvas.id}"'
         try:
             opened = await self._open_in_time(context, first)
         except BaseException as error:
             if first:
-                await self._release()
+                await self._resources.release()
             if not isinstance(error, Exception):
                 raise
             answer = translate(error, subject, self.canvas.id)
@@ -173,49 +172,23 @@ class Instance:
         return self._take(opened, checked)
 
     async def _open_in_time(self, context: CanvasContext[Any], first: bool) -> Opened:
-        seconds = self.canvas.open_timeout
+        seconds, plan = self.canvas.open_timeout, self.canvas.open_plan
         try:
             async with asyncio.timeout(seconds) as scope:
-                await self._find_state(context, first)
-                if first and self.canvas.lifespan is not None:
-                    create = self.canvas.lifespan
-                    self._lifespan = LifespanTask(lambda: create(context))
-                    await self._lifespan.enter()
-                plan = self.canvas.open_plan
+                if first:
+                    await self._resources.acquire(context)
+                else:
+                    self._resources.check_key(context)
                 if plan is None:
                     return Opened()
-                return await run_plan(  # type: ignore[no-any-return]  # to_result's type
-                    plan, context.input, context, self._workers, _to_opened
-                )
+                opened = await run_plan(plan, context.input, context, self._workers, to_opened)
+                assert isinstance(opened, Opened)
+                return opened
         except TimeoutError:
             if not scope.expired():
                 raise
-            name = self.canvas.id
-            raise ActionTimeout(
-                f'Opening canvas "{name}" took longer than {seconds:g} s.'
-            ) from None
-
-    async def _find_state(self, context: CanvasContext[Any], first: bool) -> None:
-        seed, pick = self.canvas.seed, self.canvas.state_key
-        if seed is None:
-            return
-        key = f"{self.canvas.id}/{self.instance_id}" if pick is None else pick(context)
-        if not isinstance(key, str) or not key:
-            raise TypeError(f"state_key= returned {type(key).__name__}: it must return a text")
-        if not first:
-            if key != self._key:
-                raise CanvasError(
-                    "instance_shows_other_document",
-                    f'The instance "{self.instance_id}" is open with another document: open this '
-                    "one under another instance id.",
-                )
-            return
-        if self._registry is None:
-            raise CanvasProviderError("an instance of a canvas with a state needs a registry")
-        factory = seed.factory
-        initial = None if factory is None else lambda: factory(context)
-        self.state = await self._registry.open(key, seed.type, initial=initial)
-        self._key = key
+            text = f'Opening canvas "{self.canvas.id}" took longer than {seconds:g} s.'
+            raise ActionTimeout(text) from None
 
     def _take(self, opened: Opened, checked: dict[str, Any]) -> Opened:
         self._refuse_closed()
@@ -252,7 +225,9 @@ class Instance:
         Raises:
             CanvasError: one of ours (see `errors`), or what the handler raised.
         """
-        plan = self._admit(name, author)
+        plan = self.canvas.plans.get(name)
+        if plan is None or self.phase != "open" or (plan.only is not None and plan.only != author):
+            plan = self._admit(name, author)
         checked: Any = {} if input is MISSING or input is None else input
         plan.validator.check(checked)
         context = None
@@ -266,7 +241,10 @@ class Instance:
             )
         call = self._calls.begin(name, plan.timeout)
         try:
-            result = await run_plan(plan, checked, context, self._workers)
+            if plan.is_async and plan.draft is None:
+                result = to_json_value(await plan.call(checked, context))
+            else:
+                result = await run_plan(plan, checked, context, self._workers)
         except asyncio.CancelledError:
             if (reason := self._calls.end(call)) is None:
                 raise
@@ -314,30 +292,11 @@ class Instance:
             ValueError: a name that does not fit `[a-z][a-z0-9_-]*`, or is one of ours.
             NotJSON: the data has no JSON form.
         """
-        if not is_event_name(name):
-            taken = ", ".join(sorted(RESERVED_EVENTS))
-            raise ValueError(
-                f"{name!r} is no event name: write [a-z][a-z0-9_-]*, but none of {taken}"
-            )
-        converted = to_json_value(data)
-        if threading.get_ident() == self._thread:
-            self._tell(name, converted)
-        else:
-            self._loop.call_soon_threadsafe(self._tell, name, converted)
+        self._events.emit(name, data)
 
     def subscribe_events(self, listener: EventListener) -> Callable[[], None]:
         """Call `listener(name, data)` in the loop for each event. Returns what ends it."""
-        self._listeners.append(listener)
-
-        def unsubscribe() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-
-        return unsubscribe
-
-    def _tell(self, name: str, data: JSONValue) -> None:
-        for listener in list(self._listeners):
-            listener(name, data)
+        return self._events.subscribe(listener)
 
     async def update(self, *, title: str | None = None, status: str | None = None) -> None:
         """Tell the host a new title or status, if one of them changes: see `InstanceHandle`."""
@@ -391,61 +350,13 @@ class Instance:
                 await asyncio.wait([self._opening[1]])
             await self._calls.finish(seconds if explicit else min(seconds, _HURRY))
             if explicit and was_open and self.canvas.close_plan is not None:
-                await self._step("on_close", self._run_on_close(self.canvas.close_plan))
+                await bounded("on_close", self.canvas, self._run_on_close(self.canvas.close_plan))
         finally:
             try:
-                await self._release()
+                await self._resources.release()
             finally:
                 self.phase = "closed"
 
     async def _run_on_close(self, plan: Plan) -> None:
-        context = CanvasContext[Any](self, input=dict(self._input), author="system")
+        context = CanvasContext[Any](self, input=copy_json(self._input), author="system")
         await run_plan(plan, {}, context, self._workers, lambda result: None)
-
-    async def _release(self) -> None:
-        """Leave the lifespan and let go of the document."""
-        lifespan, self._lifespan = self._lifespan, None
-        state, self.state = self.state, None
-        self._key = None
-        try:
-            if lifespan is not None:
-                await self._step("lifespan", lifespan.leave())
-        finally:
-            if state is not None:
-                await state.aclose()
-
-    async def _step(self, name: str, work: Awaitable[None]) -> None:
-        """Do a part of the close; whatever it raises is logged, so that the rest is done, too."""
-        seconds = self.canvas.close_timeout
-        try:
-            async with asyncio.timeout(seconds):
-                await work
-        except TimeoutError:
-            logger.error("%s of canvas %r took longer than %g s", name, self.canvas.id, seconds)
-        except Exception:
-            logger.exception("%s of canvas %r failed", name, self.canvas.id)
-
-
-_SCHEMES: Final = ("http://", "https://")
-
-
-def _to_opened(result: object) -> Opened:
-    """Read what `on_open` returned; the long form may return a dict, as in the Node SDK."""
-    if result is None:
-        return Opened()
-    if isinstance(result, dict):
-        unknown = result.keys() - {"url", "title", "status"}
-        if unknown:
-            raise TypeError(
-                f"opening returned {sorted(map(str, unknown))}: only url, title, status"
-            )
-        result = Opened(**result)
-    if not isinstance(result, Opened):
-        raise TypeError(f"opening returned {type(result).__name__}: return Opened(...) or nothing")
-    for value in (result.title, result.status, result.url):
-        if value is not None and not isinstance(value, str):
-            raise TypeError("title, status and url of Opened are text")
-    if result.url is not None and not result.url.startswith(_SCHEMES):
-        # The runtime would take file:, too (observed with Copilot CLI 1.0.102).
-        raise ValueError("the url of Opened must begin with http:// or https://")
-    return result

@@ -27,6 +27,9 @@ __all__ = ["Image", "ToolResult", "to_json_value"]
 _LARGEST: Final = 2**53
 """Beyond it, an integer changes on its way through a browser (RFC 8259 section 6)."""
 
+_DEEPEST: Final = 200
+"""Levels of containers. pydantic-core, which writes the JSON, gives up at 255."""
+
 
 @dataclass(frozen=True, slots=True)
 class Image:
@@ -89,17 +92,18 @@ def to_json_value(value: object) -> JSONValue:
     Raises:
         NotJSON: something in it has no JSON form; the text names the place, not the value.
     """
+    if value is None or value is True or value is False:
+        return value
     return _Converter().convert(value)
 
 
 class _Converter:
-    """One conversion: it knows where it is, for the error, and what encloses it, for cycles."""
+    """One conversion. It knows where it is: for the error, and because a cycle has no end."""
 
-    __slots__ = ("enclosing", "path")
+    __slots__ = ("path",)
 
     def __init__(self) -> None:
         self.path: list[str | int] = []
-        self.enclosing: set[int] = set()
 
     def convert(self, value: Any) -> JSONValue:
         kind = type(value)
@@ -141,16 +145,10 @@ class _Converter:
         return value
 
     def _inside(self, value: Any, convert: Callable[[Any], JSONValue]) -> JSONValue:
-        identity = id(value)
-        if identity in self.enclosing:
-            raise self.fail("a value that contains itself is not JSON")
-        self.enclosing.add(identity)
-        try:
-            return convert(value)
-        except RecursionError:
-            raise self.fail("nested too deeply for JSON") from None
-        finally:
-            self.enclosing.discard(identity)
+        if len(self.path) >= _DEEPEST:
+            del self.path[8:]
+            raise self.fail(f"something contains itself, or more than {_DEEPEST} levels")
+        return convert(value)
 
     def _object(self, value: Mapping[Any, Any]) -> JSONObject:
         converted: JSONObject = {}
@@ -207,8 +205,10 @@ class _Converter:
         return self._object({field.name: getattr(value, field.name) for field in fields(value)})
 
     def _model(self, value: Any) -> JSONValue:
-        # mode="python" keeps NaN and friends visible for the checks here.
-        dumped = value.model_dump(mode="python", by_alias=True)
+        try:
+            dumped = value.model_dump(mode="json")
+        except ValueError:  # pydantic's PydanticSerializationError: bytes that are no UTF-8
+            dumped = value.model_dump(mode="python")
         return self._object(dumped) if isinstance(dumped, dict) else self.convert(dumped)
 
     def _set(self, value: AbstractSet[Any]) -> JSONValue:

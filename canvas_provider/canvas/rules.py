@@ -11,12 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Final
 
+from canvas_provider.canvas.annotation import Site
 from canvas_provider.canvas.draft07 import find_problem
-from canvas_provider.canvas.signature import Site
 from canvas_provider.types import JSONObject, JSONValue
 
 __all__ = [
-    "RESERVED_EVENTS",
     "check_action_name",
     "check_callable",
     "check_csp",
@@ -30,21 +29,10 @@ __all__ = [
     "check_store",
     "check_text",
     "hides",
-    "is_event_name",
 ]
-
-_EVENT_NAME: Final = re.compile(r"[a-z][a-z0-9_-]*\Z")
-
-RESERVED_EVENTS: Final = frozenset({"snapshot", "patch", "closed", "open", "error", "message"})
-"""The stream's own events, and names that an EventSource gives a meaning of its own."""
 
 _FILES_OF_OURS: Final = frozenset({"state", "events", "canvas.js", "canvas.css"})
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-
-
-def is_event_name(name: object) -> bool:
-    """Whether `ctx.emit` may send an event of that name."""
-    return isinstance(name, str) and bool(_EVENT_NAME.match(name)) and name not in RESERVED_EVENTS
 
 
 def check_text(value: object, field: str, site: Site) -> str:

@@ -7,7 +7,7 @@ so that a canvas made of them starts without pydantic. All else, and every const
 
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Annotated, Any, Final, Literal, NewType, Union, get_args, get_origin
 
@@ -28,6 +28,8 @@ class Shape:
     """None: the value as it came."""
     kinds: frozenset[type] = frozenset()
     """The types of the JSON values that fit. Empty: any."""
+    as_is: type | None = None
+    """Values of exactly this type need no conversion."""
 
 
 class _NeedsPydantic(Exception):
@@ -76,7 +78,7 @@ def _shape(annotation: Any) -> Shape:
         raise _NeedsPydantic
     shape = _bare(base)
     if metadata:
-        return Shape(describe(shape.schema, metadata), shape.convert, shape.kinds)
+        return replace(shape, schema=describe(shape.schema, metadata))
     return shape
 
 
@@ -96,14 +98,11 @@ def _bare(base: Any) -> Shape:
     return build(get_args(base))
 
 
-def _to_int(value: Any) -> int:
-    return int(value)  # 3.0 is an integer in JSON Schema
-
-
 _SCALARS: Final[Mapping[Any, Shape]] = {
     str: Shape({"type": "string"}, None, frozenset({str})),
-    int: Shape({"type": "integer"}, _to_int, frozenset({int, float})),
-    float: Shape({"type": "number"}, float, frozenset({int, float})),
+    # 3.0 is an integer in JSON Schema, but not in Python.
+    int: Shape({"type": "integer"}, int, frozenset({int, float}), int),
+    float: Shape({"type": "number"}, float, frozenset({int, float}), float),
     bool: Shape({"type": "boolean"}, None, frozenset({bool})),
     types.NoneType: Shape({"type": "null"}, None, frozenset({types.NoneType})),
     None: Shape({"type": "null"}, None, frozenset({types.NoneType})),

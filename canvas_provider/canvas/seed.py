@@ -6,8 +6,8 @@ from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, get_origin, get_type_hints, is_typeddict
 
+from canvas_provider.canvas.annotation import Site
 from canvas_provider.canvas.context import CanvasContext
-from canvas_provider.canvas.signature import Site
 
 __all__ = ["Seed", "read_seed"]
 

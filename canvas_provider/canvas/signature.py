@@ -6,25 +6,23 @@ converted. What cannot work is refused with what to write instead.
 """
 
 import inspect
-import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, get_args, get_origin
 
+from canvas_provider.canvas.annotation import Resolver, Site, call_method
 from canvas_provider.canvas.context import CanvasContext
 from canvas_provider.canvas.fastcheck import compile_check
 from canvas_provider.canvas.results import to_json_value
-from canvas_provider.canvas.schema import Convert, describe, shape_of, split_annotated
+from canvas_provider.canvas.schema import Convert, describe, shape_of
 from canvas_provider.canvas.validation import InputRefused, Validator
-from canvas_provider.errors import DeclarationError, NotJSON
-from canvas_provider.types import MISSING, JSONObject, JSONValue
+from canvas_provider.errors import NotJSON
+from canvas_provider.types import MISSING, Author, JSONObject, JSONValue
 
 __all__ = [
     "ANY_OBJECT",
     "Alias",
     "Plan",
-    "Site",
     "compile_long_form",
     "compile_typed",
     "first_paragraphs",
@@ -35,17 +33,6 @@ Alias = Callable[[str], str]
 
 _NOTHING: Final[JSONObject] = {"type": "object", "properties": {}, "additionalProperties": False}
 ANY_OBJECT: Final[JSONObject] = {"type": "object"}
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """Where a declaration stands, for the text of its refusal."""
-
-    canvas: str
-    action: str | None = None
-
-    def refuse(self, message: str, field: str | None = None) -> DeclarationError:
-        return DeclarationError(message, canvas=self.canvas, action=self.action, field=field)
 
 
 @dataclass(slots=True)
@@ -65,22 +52,26 @@ class Plan:
     """The parameter that gets the open change of the state."""
     timeout: float | None = None
     """Seconds; None: no limit."""
+    only: Author | None = None
+    """The one who may invoke it; None: all."""
     needs_context: bool = field(init=False)
 
     def __post_init__(self) -> None:
         typed = self.arguments is not None
         self.needs_context = not typed or self.context is not None or self.draft is not None
 
-    def prepare(
+    def call(
         self, checked: dict[str, Any], context: CanvasContext[Any] | None, draft: object = None
-    ) -> Callable[[], Any]:
-        """Return the call to make. Call again for a second attempt: nothing is shared.
+    ) -> Any:
+        """Call the handler; one that is async gives a coroutine.
+
+        Arguments are made anew, so that a second attempt finds nothing that the first one changed.
 
         Raises:
             InvalidInput: a type's own checks refuse what the schema let pass.
         """
         if self.arguments is None:
-            return partial(self.handler, context)
+            return self.handler(context)
         try:
             arguments = self.arguments(checked)
         except InputRefused as refused:
@@ -89,7 +80,7 @@ class Plan:
             arguments[self.context] = context
         if self.draft is not None:
             arguments[self.draft] = draft
-        return partial(self.handler, **arguments)
+        return self.handler(**arguments)
 
 
 @dataclass(slots=True)
@@ -103,6 +94,7 @@ class _Input:
     metadata: list[Any]
     schema: JSONObject = field(default_factory=dict)
     convert: Convert | None = None
+    as_is: type | None = None
 
     @property
     def required(self) -> bool:
@@ -153,7 +145,7 @@ def compile_typed(
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
         raise site.refuse("its parameters cannot be read: write a plain function") from None
-    resolve = _Resolver(function, state_type, site)
+    resolve = Resolver(function, state_type, site)
     inputs: list[_Input] = []
     context = draft = None
     for parameter in parameters.values():
@@ -174,11 +166,9 @@ def compile_typed(
 def is_async(function: Any) -> bool:
     """Whether calling it gives a coroutine; if not, it runs in a thread."""
     # An object may have `async def __call__`.
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(_method(function))
-
-
-def _method(function: Any) -> Any:
-    return type(function).__dict__.get("__call__")
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        call_method(function)
+    )
 
 
 def first_paragraphs(function: Any) -> str | None:
@@ -205,74 +195,6 @@ def _refuse_uncallable(function: Any, site: Site) -> None:
         )
     if inspect.isclass(function) or not callable(function):
         raise site.refuse("its handler is no function: write `async def` or `def`")
-
-
-class _Resolver:
-    """Reads annotations, also those that are text (`from __future__ import annotations`)."""
-
-    def __init__(self, function: Any, state_type: Any, site: Site) -> None:
-        self._site = site
-        plain = function.func if isinstance(function, partial) else function
-        plain = inspect.unwrap(getattr(plain, "__func__", plain))
-        if not hasattr(plain, "__globals__"):
-            plain = _method(plain)
-        self._globals = getattr(plain, "__globals__", {})
-        self._locals = _closure(plain)
-        if isinstance(state_type, type):
-            self._locals.setdefault(state_type.__name__, state_type)
-
-    def __call__(self, parameter: inspect.Parameter) -> tuple[Any, list[Any]]:
-        """Return the annotation without `Annotated`, and the metadata."""
-        self._refuse_kind(parameter)
-        annotation = parameter.annotation
-        if annotation is inspect.Parameter.empty:
-            if parameter.name == "ctx":
-                return CanvasContext, []
-            raise self._site.refuse(
-                f"has no annotation: write its type, as in `{parameter.name}: str`"
-                " (`ctx: CanvasContext` for the context)",
-                parameter.name,
-            )
-        if not isinstance(annotation, type) or isinstance(annotation, types.GenericAlias):
-            annotation = self._evaluate(annotation, parameter.name)
-        return split_annotated(annotation)
-
-    def _refuse_kind(self, parameter: inspect.Parameter) -> None:
-        name, kind = parameter.name, parameter.kind
-        if kind is inspect.Parameter.VAR_POSITIONAL:
-            text = f"*{name} has no name for its values: write `{name}: list[...]`"
-        elif kind is inspect.Parameter.VAR_KEYWORD:
-            text = f"**{name} has no schema: name each parameter, or write `{name}: dict[str, ...]`"
-        elif kind is inspect.Parameter.POSITIONAL_ONLY:
-            text = "is positional-only, but inputs have names: drop the `/`"
-        else:
-            return
-        raise self._site.refuse(text, name)
-
-    def _evaluate(self, annotation: Any, name: str) -> Any:
-        holder = types.SimpleNamespace(__annotations__={name: annotation})
-        try:
-            return get_type_hints(holder, self._globals, self._locals, include_extras=True)[name]
-        except NameError as error:
-            raise self._site.refuse(
-                f"its annotation needs the name {error.name!r}, which does not exist at run time: "
-                "import it outside `if TYPE_CHECKING:`, and define it above, at module level",
-                name,
-            ) from None
-        except (TypeError, SyntaxError, AttributeError) as error:
-            raise self._site.refuse(f"its annotation is no type: {error}", name) from None
-
-
-def _closure(function: Any) -> dict[str, Any]:
-    cells = getattr(function, "__closure__", None) or ()
-    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
-    found = {}
-    for name, cell in zip(names, cells, strict=False):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:
-            continue  # assigned later
-    return found
 
 
 def _is_context(annotation: Any) -> bool:
@@ -369,7 +291,7 @@ def _find_shapes(inputs: list[_Input], site: Site) -> JSONObject | None:
         if shape is None:
             difficult[each.name] = _annotate(each.annotation, constraints)
         else:
-            each.schema, each.convert = shape.schema, shape.convert
+            each.schema, each.convert, each.as_is = shape.schema, shape.convert, shape.as_is
     if not difficult:
         return None
     # pydantic costs more than everything else at start: only canvases that need it pay.
@@ -441,20 +363,20 @@ def _with_default(each: _Input, definitions: JSONObject, site: Site) -> JSONObje
 def _binder(inputs: list[_Input]) -> Callable[[dict[str, Any]], dict[str, Any]]:
     if all(each.convert is None and each.key == each.name for each in inputs):
         return dict
-    table: Mapping[str, tuple[str, Convert | None]] = {
-        each.key: (each.name, each.convert) for each in inputs
-    }
+    table = {each.key: (each.name, each.convert, each.as_is) for each in inputs}
 
     def arguments(checked: dict[str, Any]) -> dict[str, Any]:
         made = {}
-        for key, value in checked.items():
-            name, convert = table[key]
-            if convert is not None:
-                try:
-                    value = convert(value)
-                except InputRefused as refused:
-                    raise refused.at(key) from None
-            made[name] = value
+        key = ""
+        try:
+            for key, value in checked.items():
+                name, convert, as_is = table[key]
+                if convert is None or type(value) is as_is:
+                    made[name] = value
+                else:
+                    made[name] = convert(value)
+        except InputRefused as refused:
+            raise refused.at(key) from None
         return made
 
     return arguments

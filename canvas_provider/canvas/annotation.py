@@ -1,0 +1,97 @@
+"""Reading what a parameter is annotated with, and refusing what no caller could fill in."""
+
+import inspect
+import types
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, get_type_hints
+
+from canvas_provider.canvas.context import CanvasContext
+from canvas_provider.canvas.schema import split_annotated
+from canvas_provider.errors import DeclarationError
+
+__all__ = ["Resolver", "Site", "call_method"]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a declaration stands, for the text of its refusal."""
+
+    canvas: str
+    action: str | None = None
+
+    def refuse(self, message: str, field: str | None = None) -> DeclarationError:
+        return DeclarationError(message, canvas=self.canvas, action=self.action, field=field)
+
+
+class Resolver:
+    """Reads annotations, also those that are text (`from __future__ import annotations`)."""
+
+    def __init__(self, function: Any, state_type: Any, site: Site) -> None:
+        self._site = site
+        plain = function.func if isinstance(function, partial) else function
+        plain = inspect.unwrap(getattr(plain, "__func__", plain))
+        if not hasattr(plain, "__globals__"):
+            plain = call_method(plain)
+        self._globals = getattr(plain, "__globals__", {})
+        self._locals = _closure(plain)
+        if isinstance(state_type, type):
+            self._locals.setdefault(state_type.__name__, state_type)
+
+    def __call__(self, parameter: inspect.Parameter) -> tuple[Any, list[Any]]:
+        """Return the annotation without `Annotated`, and the metadata."""
+        self._refuse_kind(parameter)
+        annotation = parameter.annotation
+        if annotation is inspect.Parameter.empty:
+            if parameter.name == "ctx":
+                return CanvasContext, []
+            raise self._site.refuse(
+                f"has no annotation: write its type, as in `{parameter.name}: str`"
+                " (`ctx: CanvasContext` for the context)",
+                parameter.name,
+            )
+        if not isinstance(annotation, type) or isinstance(annotation, types.GenericAlias):
+            annotation = self._evaluate(annotation, parameter.name)
+        return split_annotated(annotation)
+
+    def _refuse_kind(self, parameter: inspect.Parameter) -> None:
+        name, kind = parameter.name, parameter.kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            text = f"*{name} has no name for its values: write `{name}: list[...]`"
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            text = f"**{name} has no schema: name each parameter, or write `{name}: dict[str, ...]`"
+        elif kind is inspect.Parameter.POSITIONAL_ONLY:
+            text = "is positional-only, but inputs have names: drop the `/`"
+        else:
+            return
+        raise self._site.refuse(text, name)
+
+    def _evaluate(self, annotation: Any, name: str) -> Any:
+        holder = types.SimpleNamespace(__annotations__={name: annotation})
+        try:
+            return get_type_hints(holder, self._globals, self._locals, include_extras=True)[name]
+        except NameError as error:
+            raise self._site.refuse(
+                f"its annotation needs the name {error.name!r}, which does not exist at run time: "
+                "import it outside `if TYPE_CHECKING:`, and define it above, at module level",
+                name,
+            ) from None
+        except (TypeError, SyntaxError, AttributeError) as error:
+            raise self._site.refuse(f"its annotation is no type: {error}", name) from None
+
+
+def _closure(function: Any) -> dict[str, Any]:
+    cells = getattr(function, "__closure__", None) or ()
+    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    found = {}
+    for name, cell in zip(names, cells, strict=False):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            continue  # assigned later
+    return found
+
+
+def call_method(function: Any) -> Any:
+    """Return the `__call__` that the class of an object defines."""
+    return type(function).__dict__.get("__call__")

@@ -1,0 +1,117 @@
+"""What an open instance holds, and the reading of what `on_open` answers."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any, Final
+
+from canvas_provider.canvas.context import CanvasContext, Opened
+from canvas_provider.canvas.declaration import Canvas
+from canvas_provider.canvas.lifespan import LifespanTask
+from canvas_provider.errors import CanvasError, CanvasProviderError
+
+if TYPE_CHECKING:
+    from canvas_provider.state.registry import StateRegistry
+    from canvas_provider.state.shared import SharedState
+
+__all__ = ["Resources", "bounded", "to_opened"]
+
+logger = logging.getLogger("canvas_provider.canvas")
+
+
+class Resources:
+    """The document and the lifespan of one instance: acquired at its first open, then released."""
+
+    def __init__(self, canvas: Canvas, registry: "StateRegistry | None") -> None:
+        self.state: SharedState[Any] | None = None
+        self._canvas = canvas
+        self._registry = registry
+        self._key: str | None = None
+        self._lifespan: LifespanTask | None = None
+
+    @property
+    def yielded(self) -> Any:
+        """What `lifespan=` yielded."""
+        return None if self._lifespan is None else self._lifespan.resources
+
+    async def acquire(self, context: CanvasContext[Any]) -> None:
+        """Open the document, then enter the lifespan. If that fails, `release` what there is."""
+        canvas = self._canvas
+        if canvas.seed is not None:
+            if self._registry is None:
+                raise CanvasProviderError("an instance of a canvas with a state needs a registry")
+            key, factory = self._pick(context), canvas.seed.factory
+            initial = None if factory is None else lambda: factory(context)
+            self.state = await self._registry.open(key, canvas.seed.type, initial=initial)
+            self._key = key
+        if canvas.lifespan is not None:
+            create = canvas.lifespan
+            self._lifespan = LifespanTask(lambda: create(context))
+            await self._lifespan.enter()
+
+    def check_key(self, context: CanvasContext[Any]) -> None:
+        """Refuse to show another document: pages and running actions hold on to the first one."""
+        if self._canvas.seed is not None and self._pick(context) != self._key:
+            raise CanvasError(
+                "instance_shows_other_document",
+                f'The instance "{context.instance_id}" is open with another document: open this '
+                "one under another instance id.",
+            )
+
+    def _pick(self, context: CanvasContext[Any]) -> str:
+        pick = self._canvas.state_key
+        if pick is None:
+            return f"{context.canvas_id}/{context.instance_id}"
+        key = pick(context)
+        if not isinstance(key, str) or not key:
+            raise TypeError(f"state_key= returned {type(key).__name__}: it must return a text")
+        return key
+
+    async def release(self) -> None:
+        """Leave the lifespan and let go of the document. Errors of the author's code are logged."""
+        try:
+            if self._lifespan is not None:
+                await bounded("lifespan", self._canvas, self._lifespan.leave())
+        finally:
+            self._lifespan = self._key = None
+            state, self.state = self.state, None
+            if state is not None:
+                await state.aclose()
+
+
+async def bounded(name: str, canvas: Canvas, work: Awaitable[None]) -> None:
+    """Do one step of a close within `close_timeout`; what it raises is logged, not raised.
+
+    So the steps after it are done, too.
+    """
+    seconds = canvas.close_timeout
+    try:
+        async with asyncio.timeout(seconds) as scope:
+            await work
+    except Exception as error:
+        if isinstance(error, TimeoutError) and scope.expired():
+            logger.error("%s of canvas %r took longer than %g s", name, canvas.id, seconds)
+        else:
+            logger.exception("%s of canvas %r failed", name, canvas.id)
+
+
+_SCHEMES: Final = ("http://", "https://")
+
+
+def to_opened(result: object) -> Opened:
+    """Read what opening returned; the long form may return a dict, as in the Node SDK."""
+    if result is None:
+        return Opened()
+    if isinstance(result, dict):
+        if unknown := sorted(map(str, result.keys() - {"url", "title", "status"})):
+            raise TypeError(f"opening returned {unknown} beside url, title, status")
+        result = Opened(**result)
+    if not isinstance(result, Opened):
+        raise TypeError(f"opening returned {type(result).__name__}: return Opened(...) or nothing")
+    for value in (result.title, result.status, result.url):
+        if value is not None and not isinstance(value, str):
+            raise TypeError("title, status and url of Opened are text")
+    if result.url is not None and not result.url.startswith(_SCHEMES):
+        # The runtime would take file:, too (observed with Copilot CLI 1.0.102).
+        raise ValueError("the url of Opened must begin with http:// or https://")
+    return result
