@@ -304,7 +304,7 @@ class Peer:
         with suppress(ValueError, RecursionError):
             message = self._connection.loads(body)
         fields = message if isinstance(message, dict) else {}
-        method, request_id = fields.get("method", "answer"), fields.get("id")
+        method, request_id = fields.get("method", "no method"), fields.get("id")
         logger.debug("%s: %s, id %s, %d bytes", direction, method, request_id, len(body))
 
 
