@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-
 from tests.support.require import require_node
+from tests.support.venv import create_venv
 
 pytestmark = pytest.mark.process
 
@@ -102,19 +102,6 @@ def python(path: Path, *, version: str = "", without: str = "") -> Path:
     return path
 
 
-def venv(folder: Path) -> Path:
-    """A `.venv` as the venv module makes it, with our package in it."""
-    home = Path(sys.base_prefix) / "bin"
-    bin_folder = folder / ".venv" / "bin"
-    bin_folder.mkdir(parents=True)
-    (bin_folder / "python").symlink_to(home / "python3")
-    (folder / ".venv" / "pyvenv.cfg").write_text(f"home = {home}\n", encoding="utf-8")
-    packages = folder / ".venv" / "lib" / f"python3.{sys.version_info[1]}" / "site-packages"
-    packages.mkdir(parents=True)
-    (packages / "ours.pth").write_text("\n".join(filter(None, sys.path)), encoding="utf-8")
-    return bin_folder / "python"
-
-
 def test_the_named_python_runs_boot_without_the_working_directory_on_its_path(
     project: Path, extension: Path
 ) -> None:
@@ -128,7 +115,7 @@ def test_the_named_python_runs_boot_without_the_working_directory_on_its_path(
 
 
 def test_a_named_python_that_is_missing_is_said_at_once(project: Path, extension: Path) -> None:
-    venv(extension)
+    create_venv(extension)
     done = run(project, extension, CANVAS_PROVIDER_PYTHON="/not/there")
     assert done.returncode == 1
     assert done.stderr == (
@@ -160,16 +147,16 @@ def test_a_record_that_leads_nowhere_is_passed_over(
     project: Path, extension: Path, record: str
 ) -> None:
     (extension / ".canvas-provider.json").write_text(record, encoding="utf-8")
-    own = venv(extension)
+    own = create_venv(extension)
     assert ran(run(project, extension))["python"] == str(own)
 
 
 def test_a_venv_beside_the_extension_comes_before_the_projects(
     project: Path, extension: Path
 ) -> None:
-    at_root = venv(project)
+    at_root = create_venv(project)
     assert ran(run(project, extension))["python"] == str(at_root)
-    beside = venv(extension)
+    beside = create_venv(extension)
     assert ran(run(project, extension))["python"] == str(beside)
 
 
@@ -179,7 +166,7 @@ def test_a_linked_extension_uses_the_project_that_links_it(
     """Copilot says where it found the extension; Node follows the link first."""
     extension.rename(tmp_path / "elsewhere")
     extension.symlink_to(tmp_path / "elsewhere")
-    at_root = venv(project)
+    at_root = create_venv(project)
     seen = ran(run(project, extension, EXTENSION_PATH=str(extension / "extension.mjs")))
     assert seen["python"] == str(at_root)
     assert seen["argv"] == [str(extension / "extension.py")]
@@ -192,7 +179,7 @@ def test_the_working_directory_of_a_users_extension_is_no_source_of_programs(
     outside = tmp_path / "home" / "extensions" / "board"
     outside.parent.mkdir(parents=True)
     extension.rename(outside)
-    venv(project)
+    create_venv(project)
     assert run(project, outside).returncode == 1
 
 
