@@ -10,6 +10,7 @@ started, and the last line on stderr says what to do. Copilot makes the user's f
 an extension that neither joins nor exits (observed with Copilot CLI 1.0.102).
 """
 
+import contextlib
 import importlib.machinery
 import os
 import sys
@@ -93,6 +94,9 @@ def _report_as(traceback: types.TracebackType | None, path: str) -> None:
     def report(
         kind: type[BaseException], error: BaseException, _: types.TracebackType | None
     ) -> None:
+        # Before the report, and not after the grace: another thread may hold its lock by then.
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
         hook(kind, error.with_traceback(traceback), traceback)
         if isinstance(error, Exception):
             _say(_advise(error, path))
