@@ -14,6 +14,7 @@
     │   └── HandlerError            canvas_handler_error  the handler raised something else
     ├── StateError
     │   ├── NotJSON                 a value that JSON cannot carry
+    │   ├── InvalidState            a value that the state's type does not accept
     │   ├── ChangeInProgress        a change inside a change of the same document
     │   ├── DraftClosed             a draft used after its change ended
     │   ├── StateClosed             the document was closed; the change was not made
@@ -47,6 +48,7 @@ __all__ = [
     "FrameError",
     "HandlerError",
     "InvalidInput",
+    "InvalidState",
     "JoinError",
     "MethodNotFound",
     "NoHandler",
@@ -184,6 +186,10 @@ class StateError(CanvasProviderError):
 
 class NotJSON(StateError, ValueError):
     """A value that JSON cannot carry; the message names its place, not the value."""
+
+
+class InvalidState(StateError, ValueError):
+    """A value that the state's type does not accept; the message names its place, not the value."""
 
 
 class ChangeInProgress(StateError):
