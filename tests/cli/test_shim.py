@@ -33,12 +33,12 @@ print(json.dumps({"argv": sys.argv, "python": sys.executable, "path": sys.path, 
 
 # Answers a signal as a provider does, so that it can be told from one that was killed.
 WAITING = """\
-import os, signal, sys
+import os, signal
 def leave(*_):
-    print("told to leave", file=sys.stderr, flush=True)
+    os.write(2, b"told to leave\\n")
     os._exit(7)
 signal.signal(signal.SIGTERM, leave)
-print(os.getpid(), file=sys.stderr, flush=True)
+os.write(2, b"waiting\\n")
 while True:
     signal.pause()
 """
@@ -222,6 +222,19 @@ def test_no_python_at_all_is_explained_in_one_line(project: Path, extension: Pat
     assert f"{project / 'bin/python3'} is Python 3.10" in line
 
 
+def test_a_project_with_a_folder_of_our_name_does_not_make_a_python_serve(
+    project: Path, extension: Path
+) -> None:
+    bare = project / "bin" / "python3"
+    bare.parent.mkdir()
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n', encoding="utf-8")
+    bare.chmod(0o700)
+    (project / "canvas_provider").mkdir()
+    done = run(project, extension)
+    assert done.returncode == 1
+    assert f"{bare} has no canvas_provider" in done.stderr
+
+
 def test_a_missing_script_is_said(project: Path, extension: Path) -> None:
     (extension / "extension.py").unlink()
     done = run(project, extension)
@@ -233,10 +246,12 @@ def test_a_missing_script_is_said(project: Path, extension: Path) -> None:
 
 
 @contextmanager
-def started(project: Path, extension: Path) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
+def started(
+    project: Path, extension: Path, *options: str
+) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
     (extension / "extension.py").write_text(WAITING, encoding="utf-8")
     process = subprocess.Popen(
-        [require_node(), str(extension / "extension.mjs")],
+        [require_node(), *options, str(extension / "extension.mjs")],
         cwd=project,
         env=environment(project, CANVAS_PROVIDER_PYTHON=sys.executable),
         stdin=subprocess.PIPE,
@@ -275,6 +290,18 @@ def test_sigterm_reaches_the_child_which_may_take_its_time(project: Path, extens
         process.terminate()
         assert read_line(stderr) == "told to leave"
         assert process.wait(TIMEOUT) == 7
+
+
+def test_a_shim_that_is_made_to_exit_takes_the_child_with_it(
+    project: Path, extension: Path
+) -> None:
+    """Copilot's bootstrap has a watch of its own, which ends the Node process."""
+    watch = 'data:text/javascript,process.on("SIGUSR2", () => process.exit(3))'
+    with started(project, extension, "--import", watch) as (process, stderr):
+        read_line(stderr)
+        process.send_signal(signal.SIGUSR2)
+        assert read_line(stderr) == "told to leave"
+        assert process.wait(TIMEOUT) == 3
 
 
 def test_a_shim_whose_parent_is_gone_takes_the_child_with_it(
