@@ -8,11 +8,12 @@ here, and what pydantic says about a wrong value is passed on only where it repe
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
-from typing import Any, Final, is_typeddict
+from typing import Any, Final
 
 from pydantic import BaseModel, PydanticUserError, RootModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
 from pydantic_core import PydanticSerializationError, to_json
+from typing_extensions import is_typeddict
 
 from canvas_provider.canvas.schema import Convert
 from canvas_provider.canvas.validation import InputRefused, Problem, to_place

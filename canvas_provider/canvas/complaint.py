@@ -41,7 +41,7 @@ def _explain(error: ValidationError) -> list[Problem]:
     if keyword == "additionalProperties" and rule is False:
         return _unknown(at, error)
     if keyword in ("anyOf", "oneOf"):
-        return [Problem(to_place(at), _alternatives(error))]
+        return _alternatives(at, error)
     text = _TEXTS.get(keyword, lambda _: f"does not fit the schema's {keyword!r}")(rule)
     return [Problem(to_place(at), text)]
 
@@ -58,19 +58,18 @@ def _unknown(at: list[str | int], error: ValidationError) -> list[Problem]:
     return [Problem(to_place([*at, name]), f"is not a field; {hint}") for name in unknown]
 
 
-def _alternatives(error: ValidationError) -> str:
-    """Name the types, where the type is all that is wrong."""
+def _alternatives(at: list[str | int], error: ValidationError) -> list[Problem]:
+    """Name the types, where the type is all that is wrong; or what is wrong with the closest."""
     causes = error.context or []
-    if causes and all(c.validator == "type" and not c.relative_path for c in causes):
+    if not causes:
+        return [Problem(to_place(at), "fits more than one of the allowed forms")]
+    closer = [cause for cause in causes if cause.validator != "type" or cause.relative_path]
+    if not closer:
         names = [name for cause in causes for name in _as_list(cause.validator_value)]
-        return _type(list(dict.fromkeys(names)))
-    deeper = [cause for cause in causes if cause.validator != "type" or cause.relative_path]
-    if len({cause.schema_path[0] for cause in deeper}) == 1:
-        # One alternative is of the right type: what is wrong inside it is what helps.
-        problems = [problem for cause in deeper for problem in _explain(cause)]
-        inside = (f"{place}: {text}" for place, text in problems)
-        return f"fits none of the allowed forms; the closest says {', '.join(inside)}"
-    return "fits none of the allowed forms" if causes else "fits more than one of the forms"
+        return [Problem(to_place(at), _type(list(dict.fromkeys(names))))]
+    if len({cause.schema_path[0] for cause in closer}) == 1:
+        return [problem for cause in closer for problem in _explain(cause)]
+    return [Problem(to_place(at), "fits none of the allowed forms")]
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -122,6 +121,7 @@ _TEXTS: Final[dict[str, Callable[[Any], str]]] = {
     "uniqueItems": lambda _: "must not hold an item twice",
     "contains": lambda _: "holds no item of the kind it must hold",
     "not": lambda _: "must not have this form",
-    "None": lambda _: "is not allowed",
+    "None": lambda _: "has something that is not allowed",
 }
-"""By keyword, from the keyword's value in the schema. "None" is the schema `false`."""
+"""By keyword, from the keyword's value in the schema. "None" is the schema `false`, for
+which jsonschema tells no place below the object it is in."""

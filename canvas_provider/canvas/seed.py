@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, get_origin, get_type_hints, is_typeddict
+from typing import Any, get_origin, get_type_hints
 
 from canvas_provider.canvas.annotation import Site
 from canvas_provider.canvas.context import CanvasContext
@@ -55,12 +55,20 @@ def _is_object_type(state: Any) -> bool:
         return False
     # A model is told by what it has: importing pydantic for the question would cost its start.
     model = hasattr(state, "model_fields") and not getattr(state, "__pydantic_root_model__", False)
-    return model or is_dataclass(state) or is_typeddict(state)
+    return model or is_dataclass(state) or _is_typeddict(state)
+
+
+def _is_typeddict(state: type) -> bool:
+    return issubclass(state, dict) and hasattr(
+        state, "__required_keys__"
+    )  # also typing_extensions'
 
 
 def _required_fields(state: Any) -> list[str]:
     """Return the fields that `state()` would ask for."""
-    if is_typeddict(state):
+    if not isinstance(state, type):
+        return []  # dict[str, ...]
+    if _is_typeddict(state):
         return sorted(state.__required_keys__)
     if is_dataclass(state):
         return [

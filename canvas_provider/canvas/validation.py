@@ -66,9 +66,13 @@ class Validator:
         Raises:
             InvalidInput: it does not fit; the text names every field that does not.
         """
-        if self._fits is not None and self._fits(value):
-            return
-        if problems := self.problems(value):
+        try:
+            if self._fits is not None and self._fits(value):
+                return
+            problems = self.problems(value)
+        except RecursionError:
+            problems = [Problem(_ROOT, "is nested too deeply")]
+        if problems:
             raise self.refuse(problems)
 
     def accepts(self, value: JSONValue) -> bool:
