@@ -140,14 +140,14 @@ class ThreadReader:
         self._on_data = on_data
         self._on_eof = on_eof
         self._started = True
-        _run_in_thread(self._read_all, asyncio.get_running_loop())
+        _run_in_thread(self._read_all, self._fd)
 
     def close(self) -> None:
         if self._closed:
             return
         self._closed = True
         if self._started:
-            # The thread closes the descriptor, for it may be reading it right now.
+            # The thread closes the descriptor, since it may be reading it right now.
             self._wanted.release()
         else:
             os.close(self._fd)
@@ -158,12 +158,11 @@ class ThreadReader:
                 data = os.read(self._fd, CHUNK_SIZE)
             except OSError as error:
                 loop.call_soon_threadsafe(self._deliver_eof, error)
-                break
+                return
             if not data:
                 loop.call_soon_threadsafe(self._deliver_eof, None)
-                break
+                return
             loop.call_soon_threadsafe(self._deliver, data)
-        os.close(self._fd)
 
     def _deliver(self, data: bytes) -> None:
         if not self._closed:
@@ -274,7 +273,7 @@ class ThreadWriter:
     def start(self, on_broken: EndCallback) -> None:
         self._on_broken = on_broken
         self._started = True
-        _run_in_thread(self._write_all, asyncio.get_running_loop())
+        _run_in_thread(self._write_all, self._fd)
 
     def write(self, data: bytes) -> None:
         if self._is_accepting:
@@ -298,7 +297,7 @@ class ThreadWriter:
         self._closed = True
         self._backlog.drop()
         if self._started:
-            # The thread closes the descriptor, for it may be writing to it right now.
+            # The thread closes the descriptor, since it may be writing to it right now.
             self._queue.put(None)
         else:
             os.close(self._fd)
@@ -311,9 +310,8 @@ class ThreadWriter:
                     rest = rest[os.write(self._fd, rest) :]
             except OSError as error:
                 loop.call_soon_threadsafe(self._break, error)
-                break
+                return
             loop.call_soon_threadsafe(self._shrink, len(data))
-        os.close(self._fd)
 
     def _shrink(self, size: int) -> None:
         if not self._closed:
@@ -326,13 +324,15 @@ class ThreadWriter:
             self._on_broken(error)
 
 
-def _run_in_thread(
-    target: Callable[[asyncio.AbstractEventLoop], None], loop: asyncio.AbstractEventLoop
-) -> None:
+def _run_in_thread(target: Callable[[asyncio.AbstractEventLoop], None], fd: int) -> None:
+    """Run the target, then close its descriptor: no one else knows when that is safe."""
+    loop = asyncio.get_running_loop()
+
     def run() -> None:
         # A loop that is closed takes no more calls, and then nobody is left to be told.
         with contextlib.suppress(RuntimeError):
             target(loop)
+        os.close(fd)
 
     # A daemon, since it may sit in a read() that nothing ends.
     threading.Thread(target=run, name="canvas_provider wire", daemon=True).start()

@@ -309,8 +309,7 @@ class Peer:
 
 
 def _settle(future: asyncio.Future[JSONValue], answer: Result | Failure) -> None:
-    match answer:
-        case Result(_, value):
-            future.set_result(value)
-        case Failure(_, code, message, data):
-            future.set_exception(RemoteError(code, message, data))
+    if isinstance(answer, Result):
+        future.set_result(answer.value)
+    else:
+        future.set_exception(RemoteError(answer.code, answer.message, answer.data))

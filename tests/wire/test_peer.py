@@ -348,12 +348,27 @@ async def test_closing_cancels_handlers_and_writes_every_answer_first() -> None:
 
 
 async def test_closing_takes_no_more_requests() -> None:
-    async with wired() as (peer, wire):
+    methods: list[str] = []
+    started, cancelled, second_sent = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def tidy_up_slowly(method: str, params: JSONObject) -> JSONValue:
+        methods.append(method)
+        started.set()
+        try:
+            return await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+            await second_sent.wait()
+
+    async with wired(tidy_up_slowly) as (peer, wire):
+        wire.send({"id": 1, "method": "first"})
+        await started.wait()
         closing = asyncio.create_task(peer.aclose())
-        wire.send({"id": 1, "method": "m"})
+        await cancelled.wait()
+        wire.send({"method": "a notification"}, {"id": 2, "method": "second"})
+        asyncio.get_running_loop().call_soon(second_sent.set)
         await closing
-        await wire.ended.wait()
-    assert wire.writes == []
+    assert methods == ["first"]
 
 
 async def test_a_handler_may_close_its_own_peer() -> None:
@@ -417,9 +432,10 @@ async def test_what_the_connection_has_sent_and_received_before_counts() -> None
 
 async def test_waiting_for_a_response_ends_with_the_connection() -> None:
     connection = Connection()
-    early, late = connection.send_request("a"), connection.send_request("b")
+    early, late, unwanted = (connection.send_request(method) for method in "abc")
     async with wired(connection=connection) as (peer, wire):
         waiting = peer.response_to(early)
+        peer.response_to(unwanted).cancel()
         await wire.hang_up()
         with pytest.raises(ConnectionClosed):
             await waiting
