@@ -240,6 +240,25 @@ def test_a_colleagues_clone_is_completed_in_place(project: Path, board: Path) ->
         (folder / RECORD).unlink()
 
 
+def test_naming_the_installed_script_itself_takes_nothing_away(project: Path, board: Path) -> None:
+    run(board, "--project", project)
+    before = contents(installed(project))
+    run(installed(project) / "extension.py", "--project", project)
+    assert contents(installed(project)) == before
+
+
+def test_a_folder_that_was_linked_by_hand_is_completed_where_it_is(
+    project: Path, board: Path
+) -> None:
+    installed(project).parent.mkdir(parents=True)
+    installed(project).symlink_to(board)
+    done = json.loads(run(board, "--project", project, "--json").output)
+    assert done["folder"] == str(board)
+    assert installed(project).is_symlink()
+    assert (board / "extension.mjs").is_file()
+    assert (board / ".env").is_file()
+
+
 def test_links_within_the_project_are_relative(project: Path) -> None:
     source = project / "src" / "board"
     write(source / "extension.py", SOURCE)
