@@ -44,6 +44,7 @@ class ProviderLink:
             on_request=lambda method, params: serve(self, method, params),
             on_message=lambda direction, body: tap(Message(extension_id, direction, body)),
         )
+        self.detached = asyncio.Event()
         self._joined: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # Whether anybody asks for the outcome is their choice: no warning if nobody does.
         self._joined.add_done_callback(lambda future: future.exception())
@@ -58,8 +59,8 @@ class ProviderLink:
         await asyncio.shield(self._joined)
 
     async def wait_closed(self) -> None:
-        """Wait until the connection has ended."""
-        await self.peer.wait_closed()
+        """Wait until the connection has ended and the runtime has taken note of it."""
+        await self.detached.wait()
 
     async def aclose(self) -> None:
         """End the connection. To the provider this is EOF, never a `canvas.close`."""

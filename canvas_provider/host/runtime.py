@@ -205,11 +205,12 @@ class Runtime:
         self._apply_effects()
 
     async def _watch(self, link: ProviderLink) -> None:
-        await link.wait_closed()
+        await link.peer.wait_closed()
         del self._links[link.extension_id]
         link.settle(ConnectionClosed("the extension ended before it had joined the session"))
         self._engine.detach(link.extension_id)
         self._apply_effects()
+        link.detached.set()
 
     def _publish(self, type: str, data: JSONObject, *, ephemeral: bool) -> str:
         event: SessionEvent = {

@@ -1,0 +1,117 @@
+"""`canvas-provider dev`: try an extension in the browser, without Copilot."""
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+import threading
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import click
+
+from canvas_provider.cli.source import SCRIPT, default_name
+from canvas_provider.host.panel.server import PanelServer
+from canvas_provider.host.workbench import Extension, Workbench
+from canvas_provider.serving.server import LoopbackServers
+from canvas_provider.types import JSONObject
+
+__all__ = ["dev"]
+
+STOP_GRACE: Final = 0.7
+"""Seconds for the extension after Ctrl-C; everything together has to end within one second."""
+
+INTERRUPTED: Final = 130
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path, exists=True))
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="The panel's. [default: any]"
+)
+@click.option("--no-browser", is_flag=True, help="Print the panel's address, and open nothing.")
+def dev(path: Path, port: int, no_browser: bool) -> None:
+    """Run PATH, a .py file or a folder with extension.py, and show it in the browser.
+
+    It runs as it would in Copilot: as a child process, with the current directory as its project.
+    Press Ctrl-C to end it.
+    """
+    extension = _find_extension(path)
+    asyncio.run(_serve(extension, port, open_browser=not no_browser))
+    raise SystemExit(INTERRUPTED)
+
+
+def _find_extension(path: Path) -> Extension:
+    script = path / SCRIPT if path.is_dir() else path
+    if not script.is_file():
+        raise click.UsageError(f"{path} has no {SCRIPT}: name the .py file itself, or rename it.")
+    if script.suffix != ".py":
+        raise click.UsageError(f"{path} is no .py file: name one, or a folder with {SCRIPT}.")
+    return Extension(script.absolute(), default_name(path.absolute()))
+
+
+async def _serve(extension: Extension, port: int, *, open_browser: bool) -> None:
+    """Serve until somebody interrupts."""
+    with tempfile.TemporaryDirectory(prefix="canvas-provider-") as workspace, _interrupts() as stop:
+        bench = Workbench(extension, working_directory=str(Path.cwd()), workspace_path=workspace)
+        bench.subscribe(_show)
+        try:
+            panel = await PanelServer.start(bench, LoopbackServers(), port=port)
+        except OSError as error:
+            text = f"Port {port} cannot be used: {error.strerror}. Choose another, or leave it out."
+            raise click.ClickException(text) from None
+        _greet(extension, panel.url)
+        if open_browser and _has_display():
+            # A daemon, because some browsers keep this call until they are closed.
+            threading.Thread(target=webbrowser.open, args=(panel.url,), daemon=True).start()
+        starting = asyncio.create_task(bench.start())
+        await stop.wait()
+        starting.cancel()
+        await asyncio.wait([starting])
+        await asyncio.gather(bench.aclose(STOP_GRACE), panel.aclose())
+
+
+@contextmanager
+def _interrupts() -> Iterator[asyncio.Event]:
+    """Set the event at Ctrl-C, at a request to end, and when the terminal goes away."""
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {}
+    for name in names:
+        number = getattr(signal, name)
+        before[number] = signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _has_display() -> bool:
+    """Whether a browser can appear here, and not take over the terminal instead."""
+    if sys.platform in ("win32", "darwin"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _greet(extension: Extension, url: str) -> None:
+    click.echo(f"\n  {click.style(extension.name, bold=True)} in the development host\n")
+    click.echo(f"  {click.style(url, fg='cyan', underline=True)}\n")
+    click.echo("  Press Ctrl-C to end.\n")
+
+
+def _show(kind: str, data: JSONObject) -> None:
+    """Say in the terminal what somebody without the panel would miss."""
+    if kind == "status" and data["phase"] == "ready":
+        click.secho(f"  ready (process {data['pid']})", fg="green")
+    elif kind == "status" and data["phase"] == "failed":
+        click.echo("  Fix it, then reload it in the panel.")
+    elif kind == "log" and data["source"] == "stderr":
+        click.echo(f"{click.style('  │ ', dim=True)}{data['text']}", err=True)
+    elif kind == "log":
+        color = {"error": "red", "warning": "yellow"}.get(str(data["level"]))
+        click.secho(f"  {data['text']}", fg=color, err=True)

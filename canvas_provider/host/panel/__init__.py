@@ -1,0 +1,1 @@
+"""The browser panel of the development host."""

@@ -1,0 +1,167 @@
+"""The panel as an ASGI app: a page, what it shows as an event stream, and what its buttons do.
+
+    GET  /TOKEN/               the page and its files
+    GET  /TOKEN/events         `snapshot`, then `status`, `canvases`, `traffic`, `log`, `closed`
+    GET  /TOKEN/traffic/NUMBER the body of one message
+    POST /TOKEN/open           {"canvasId", "instanceId", "extensionId"?, "input"?}
+    POST /TOKEN/invoke         {"instanceId", "actionName", "input"?}
+    POST /TOKEN/close          {"instanceId"}
+    POST /TOKEN/reload         {}
+
+Behind the same guards as a canvas. A canvas is shown in a frame of another origin, which can read
+nothing of this one.
+"""
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final, cast
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from canvas_provider.host.registry import HostRefusal
+from canvas_provider.host.workbench import Workbench
+from canvas_provider.serving.guards import (
+    BodyLimit,
+    ContentTypeGuard,
+    HostGuard,
+    Hosts,
+    OriginGuard,
+    TokenGuard,
+)
+from canvas_provider.serving.headers import ContentPolicy, SecurityHeaders
+from canvas_provider.serving.responses import encode_json
+from canvas_provider.serving.sse import encode_event
+from canvas_provider.serving.streams import EventStream
+from canvas_provider.types import MISSING, JSONObject, JSONValue, Token
+from canvas_provider.wire.connection import decode_json
+
+__all__ = ["PanelApp"]
+
+ASSETS: Final = Path(__file__).with_name("assets")
+
+MAX_BODY: Final = 16 * 1024 * 1024
+"""Bytes of an input. Generous: the runtime itself has no limit up to 50 MB (observed)."""
+
+FRAMES: Final = ("http://127.0.0.1:*", "http://localhost:*")
+"""What the panel shows in a frame; every other URL is offered as a link."""
+
+
+class PanelApp:
+    """Call `bind` once its `host:port` is known, and `close` in the end."""
+
+    def __init__(self, workbench: Workbench, *, token: Token) -> None:
+        self._workbench = workbench
+        self._hosts = Hosts()
+        # The snapshot is the whole state, so it also stands for whatever a page has missed.
+        self._stream = EventStream(opening=lambda scope: self._snapshot(), snapshot=self._snapshot)
+        workbench.subscribe(lambda kind, data: self._stream.publish(_encode(kind, data)))
+        policy = ContentPolicy({"frame-src": FRAMES, "frame-ancestors": ()})
+        app: ASGIApp = ContentTypeGuard(BodyLimit(self._create_site(), MAX_BODY))
+        app = TokenGuard(OriginGuard(app, self._hosts), token)
+        self._app = SecurityHeaders(HostGuard(app, self._hosts), policy)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._app(scope, receive, send)
+
+    def bind(self, host: str) -> None:
+        """Answer to `host` (`127.0.0.1:PORT`). Until then every request is refused."""
+        self._hosts.bind(host)
+
+    def close(self) -> None:
+        """End every event stream. Idempotent."""
+        self._stream.close(_encode("closed", {}))
+
+    def _create_site(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/events", self._stream, methods=["GET"]),
+                Route("/traffic/{number:int}", self._read_message),
+                Route("/open", _command(self._open), methods=["POST"]),
+                Route("/invoke", _command(self._invoke), methods=["POST"]),
+                Route("/close", _command(self._close), methods=["POST"]),
+                Route("/reload", _command(self._reload), methods=["POST"]),
+                Mount("/", StaticFiles(directory=ASSETS, html=True)),
+            ],
+            exception_handlers={HTTPException: _answer_http_error},
+        )
+
+    def _snapshot(self) -> bytes:
+        return _encode("snapshot", self._workbench.describe())
+
+    async def _read_message(self, request: Request) -> Response:
+        entry = self._workbench.traffic.find(request.path_params["number"])
+        if entry is None:
+            return _error(404, "not_found", "This message is no longer remembered.")
+        return Response(entry.body, media_type="text/plain; charset=utf-8")
+
+    async def _open(self, body: JSONObject) -> JSONValue:
+        opened = await self._workbench.runtime.open(
+            _text(body, "canvasId"),
+            _text(body, "instanceId"),
+            body.get("input", MISSING),
+            _text(body, "extensionId") if "extensionId" in body else None,
+        )
+        return cast(JSONValue, opened)
+
+    async def _invoke(self, body: JSONObject) -> JSONValue:
+        return await self._workbench.runtime.invoke(
+            _text(body, "instanceId"), _text(body, "actionName"), body.get("input", MISSING)
+        )
+
+    async def _close(self, body: JSONObject) -> JSONValue:
+        await self._workbench.runtime.close(_text(body, "instanceId"))
+        return None
+
+    async def _reload(self, body: JSONObject) -> JSONValue:
+        await self._workbench.reload()
+        return None
+
+
+def _command(
+    run: Callable[[JSONObject], Awaitable[JSONValue]],
+) -> Callable[[Request], Awaitable[Response]]:
+    """Make an endpoint: JSON object in, `{"result": …}` or `{"error": {code, message}}` out."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            body = decode_json(await request.body())
+        except (ValueError, RecursionError):
+            return _error(400, "invalid_json", "The body is not valid JSON.")
+        if not isinstance(body, dict):
+            return _error(400, "invalid_json", "The body is not a JSON object.")
+        try:
+            result = await run(body)
+        except HostRefusal as refusal:
+            return _error(409, "refused", refusal.message)
+        return Response(encode_json({"result": result}), media_type="application/json")
+
+    return endpoint
+
+
+def _text(body: JSONObject, name: str) -> str:
+    value = body.get(name)
+    if not isinstance(value, str):
+        raise HTTPException(400, f"Send {name} as a string.")
+    return value
+
+
+async def _answer_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _error(error.status_code, "http_error", error.detail)
+
+
+def _error(status: int, code: str, message: str) -> Response:
+    content = encode_json({"error": {"code": code, "message": message}})
+    return Response(content, status, media_type="application/json")
+
+
+def _encode(event: str, data: JSONObject) -> bytes:
+    return encode_event(event, json.dumps(data, ensure_ascii=False))

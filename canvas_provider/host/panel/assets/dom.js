@@ -1,0 +1,74 @@
+/** Making and finding elements. Text is always set as text, never as HTML. */
+
+/**
+ * @param {string} tag
+ * @param {Record<string, unknown>} [properties] properties of the element; `class`, `data`, `aria`
+ *   and `on` are what they look like
+ * @param {...(Node | string | null | undefined | false)} children
+ * @returns {HTMLElement}
+ */
+export function h(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === undefined || value === null) continue;
+    if (name === "class") element.className = String(value);
+    else if (name === "role" || name === "for") element.setAttribute(name, String(value));
+    else if (name === "data") Object.assign(element.dataset, value);
+    else if (name === "aria") for (const [key, each] of Object.entries(value)) element.setAttribute(`aria-${key}`, String(each));
+    else if (name === "on") for (const [key, each] of Object.entries(value)) element.addEventListener(key, each);
+    else element[name] = value;
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+/** @param {string} id @returns {HTMLElement} */
+export function find(id) {
+  const element = document.getElementById(id);
+  if (element === null) throw new Error(`there is no #${id}`);
+  return element;
+}
+
+/** A duration in seconds, for people. @param {number} seconds */
+export function showDuration(seconds) {
+  if (seconds < 0.0995) return `${(seconds * 1000).toFixed(1)} ms`;
+  if (seconds < 0.9995) return `${Math.round(seconds * 1000)} ms`;
+  return `${seconds.toFixed(1)} s`;
+}
+
+/** A size in bytes, for people. @param {number} bytes */
+export function showSize(bytes) {
+  if (bytes < 1000) return `${bytes} B`;
+  if (bytes < 1e6) return `${(bytes / 1000).toFixed(1)} kB`;
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+/** A time of day with milliseconds. @param {number} seconds Unix time */
+export function showTime(seconds) {
+  const date = new Date(seconds * 1000);
+  const two = (number) => String(number).padStart(2, "0");
+  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${String(date.getMilliseconds()).padStart(3, "0")}`;
+}
+
+const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+/** JSON with colours. @param {unknown} value @returns {HTMLElement} */
+export function showJSON(value) {
+  const text = JSON.stringify(value, null, 2) ?? "";
+  const pre = h("pre", { class: "json", tabIndex: 0 });
+  // A body of megabytes is shown plain: a hundred thousand spans would freeze the page.
+  if (text.length > 200_000) {
+    pre.textContent = text.length > 2_000_000 ? `${text.slice(0, 2_000_000)}\n… ${showSize(text.length)}` : text;
+    return pre;
+  }
+  let last = 0;
+  for (const match of text.matchAll(TOKEN)) {
+    pre.append(text.slice(last, match.index));
+    const [whole, string, colon, word] = match;
+    const kind = string ? (colon ? "key" : "string") : word ? "word" : "number";
+    pre.append(h("span", { class: kind }, string ?? whole), colon ?? "");
+    last = match.index + whole.length;
+  }
+  pre.append(text.slice(last));
+  return pre;
+}
