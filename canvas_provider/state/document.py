@@ -1,0 +1,118 @@
+"""A JSON document with a revision, and the changes that lead from one to the next.
+
+No clock, no lock, no storage: `shared` owns those. A change goes through `prepare`, then either
+`complete`, once whoever stores documents has accepted it, or `rollback`.
+"""
+
+from typing import Any, NamedTuple
+
+from canvas_provider.errors import ChangeInProgress
+from canvas_provider.state.difference import Operation
+from canvas_provider.state.recording import Link, Recording
+from canvas_provider.state.shape import PLAIN, Shape
+from canvas_provider.types import JSONValue
+
+__all__ = ["Change", "Document", "Prepared"]
+
+
+class Prepared(NamedTuple):
+    """What a change would commit."""
+
+    document: JSONValue
+    operations: list[Operation]
+
+
+class Document:
+    """A document at a revision. Its JSON is shared between revisions, so it is never written to."""
+
+    __slots__ = ("_change", "_view", "revision", "shape", "value")
+
+    def __init__(self, value: JSONValue, revision: int = 0, shape: Shape = PLAIN) -> None:
+        self.value = value
+        self.revision = revision
+        self.shape = shape
+        self._change: Change | None = None
+        self._view: Any = None
+
+    def __repr__(self) -> str:
+        return f"<Document at revision {self.revision}>"
+
+    @property
+    def view(self) -> Any:
+        """The document as its type, for reading: writing raises `DraftClosed`."""
+        if self._view is None:
+            self._view = self.shape.view(self.value, None)
+        return self._view
+
+    @property
+    def changing(self) -> bool:
+        """Whether a change is under way."""
+        return self._change is not None
+
+    def begin(self) -> "Change":
+        """Begin a change.
+
+        Raises:
+            ChangeInProgress: there is one already.
+        """
+        if self._change is not None:
+            raise ChangeInProgress("this document is being changed: one change at a time")
+        self._change = Change(self)
+        return self._change
+
+    def advance(self, value: JSONValue, revision: int) -> None:
+        """Take another value, from a change or from elsewhere."""
+        self.value = value
+        self.revision = revision
+        self._view = None
+
+
+class Change:
+    """One change of a document, from `begin` to `complete` or `rollback`."""
+
+    __slots__ = ("_document", "_prepared", "_recording", "draft")
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._recording = Recording()
+        self._prepared: Prepared | None = None
+        self.draft: Any = document.shape.draft(document.value, Link(self._recording))
+        """The document to write to."""
+
+    def prepare(self) -> Prepared | None:
+        """Settle what the change has written; `None` if nothing. The draft is frozen from here.
+
+        Raises:
+            NotJSON, InvalidState: it cannot be committed; `rollback` is due.
+        """
+        prepared = self._recording.prepare(self.draft)
+        self._recording.freeze()
+        if prepared is None:
+            self._end()
+        else:
+            self._prepared = Prepared(*prepared)
+        return self._prepared
+
+    def complete(self) -> None:
+        """Make what `prepare` returned the document's next revision."""
+        prepared = self._prepared
+        assert prepared is not None, "complete() follows a prepare() that found something"
+        self._document.advance(prepared.document, self._document.revision + 1)
+        self._end()
+
+    def commit(self) -> Prepared | None:
+        """Prepare and complete at once, for a document that is stored nowhere."""
+        prepared = self.prepare()
+        if prepared is not None:
+            self.complete()
+        return prepared
+
+    def rollback(self) -> None:
+        """Leave the document as it was. Every use of a draft of this change raises from now on."""
+        self._recording.close()
+        self._end()
+
+    def _end(self) -> None:
+        self._recording.release()
+        if self._document._change is self:
+            self._document._change = None

@@ -1,0 +1,278 @@
+"""JSON files on a disk that other processes, and people, write to as well.
+
+The rules: a file is replaced, never written in place; whoever replaces one holds the lock of that
+name, which the kernel frees when its holder dies; and a file that cannot be understood is moved
+aside, whole. Everything here that waits for a disk runs in a thread.
+"""
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from canvas_provider.errors import DamagedDocument, NotJSON, RevisionConflict, StoreError
+from canvas_provider.state.filelock import FileLock, patiently
+from canvas_provider.state.filenames import file_name
+from canvas_provider.state.json import ensure_json, equal
+from canvas_provider.state.offload import Offload, Ticker
+from canvas_provider.state.pretty import pretty
+from canvas_provider.state.store import Stored
+from canvas_provider.types import JSONValue
+
+__all__ = ["FORMAT", "Files"]
+
+logger = logging.getLogger("canvas_provider.state")
+
+FORMAT: Final = 1
+"""Of the file: `{"canvas_provider": FORMAT, "revision": ..., "state": ...}`."""
+
+LOOK_EVERY: Final = 0.5
+"""Seconds between two looks at watched files; more when there are many."""
+
+
+class _Mark(NamedTuple):
+    """What a `stat` tells of a file: a replaced or edited one has another."""
+
+    inode: int
+    size: int
+    changed: int
+    """Nanoseconds."""
+
+
+class _Known(NamedTuple):
+    """What a file held when it was last read or written here."""
+
+    mark: _Mark | None
+    """`None` where there was no file."""
+    stored: Stored | None
+
+
+class Files:
+    """The documents in one folder."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._offload = Offload()
+        self._known: dict[str, _Known] = {}
+        self._listeners: dict[str, list[Callable[[Stored], None]]] = {}
+        self._told: dict[str, _Mark | None] = {}
+        self._ticker: Ticker | None = None
+
+    def path(self, key: str) -> Path:
+        """Return where the document `key` is, or would be."""
+        return self._directory / f"{file_name(key)}.json"
+
+    async def load(self, key: str) -> Stored | None:
+        """See `JSONFileStore.load`."""
+        return await self._offload.run(lambda: self._load(key))
+
+    async def commit(self, key: str, expected_revision: int, document: JSONValue) -> None:
+        """See `JSONFileStore.commit`."""
+        await self._offload.run(lambda: self._commit(key, expected_revision, document))
+
+    def is_current(self, key: str, revision: int) -> bool:
+        """See `JSONFileStore.is_current`."""
+        known = self._known.get(key)
+        if known is None:
+            return False
+        at = 0 if known.stored is None else known.stored.revision
+        return at == revision and known.mark == _mark(self.path(key))
+
+    # In a thread:
+
+    def _load(self, key: str) -> Stored | None:
+        try:
+            with self._locked(key) as path:
+                return self._read(key, path).stored
+        except OSError as error:
+            raise StoreError(f"the state of {key!r} cannot be read: {_reason(error)}") from error
+
+    def _commit(self, key: str, expected_revision: int, document: JSONValue) -> None:
+        try:
+            with self._locked(key) as path:
+                known = self._read(key, path)
+                actual = 0 if known.stored is None else known.stored.revision
+                if actual != expected_revision:
+                    raise RevisionConflict(expected_revision, actual)
+                stored = Stored(expected_revision + 1, document)
+                self._known[key] = _Known(_replace(path, _text(stored)), stored)
+        except OSError as error:
+            raise StoreError(f"the state of {key!r} cannot be saved: {_reason(error)}") from error
+
+    def _locked(self, key: str) -> FileLock:
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # A link is followed, so that a board may live elsewhere, say in a repository.
+        path = Path(os.path.realpath(self.path(key)))
+        return FileLock(path.with_name(f".{path.name}.lock"), path)
+
+    def _read(self, key: str, path: Path) -> _Known:
+        """Read the file if it is another than we know, and give it its revision."""
+        known = self._known.get(key, _Known(None, None))
+        mark = _mark(path)
+        if mark is not None and mark != known.mark:
+            known = self._known[key] = _Known(mark, self._parse(key, path, known.stored))
+        elif mark is None:
+            known = self._known[key] = _Known(None, None)
+        return known
+
+    def _parse(self, key: str, path: Path, before: Stored | None) -> Stored:
+        content = patiently(path.read_bytes)
+        try:
+            revision, document = _understand(content)
+        except ValueError as error:
+            self._known.pop(key, None)
+            aside = _set_aside(path)
+            text = (
+                f"{path.name} could not be read ({error}); it is kept, as it was, as {aside.name}"
+            )
+            logger.warning("%s in %s", text, path.parent)
+            raise DamagedDocument(text) from None
+        if before is None or revision > before.revision:
+            return Stored(revision, document)
+        if revision == before.revision and equal(document, before.document):
+            return before
+        # Somebody edited it, and left the number alone: the edit is the next revision.
+        return Stored(before.revision + 1, document)
+
+    # In the loop:
+
+    def watch(self, key: str, listener: Callable[[Stored], None]) -> Callable[[], None]:
+        """See `JSONFileStore.watch`."""
+        self._listeners.setdefault(key, []).append(listener)
+        if self._ticker is None:
+            self._ticker = Ticker(self._look, self._interval)
+
+        def unwatch() -> None:
+            listeners = self._listeners.get(key, [])
+            if listener in listeners:
+                listeners.remove(listener)
+            if not listeners:
+                self._listeners.pop(key, None)
+            if not self._listeners:
+                self._stop()
+
+        return unwatch
+
+    def _interval(self) -> float:
+        return max(LOOK_EVERY, 0.002 * len(self._listeners))
+
+    def _look(self) -> None:
+        """Tell those who watch a file that it is another than the one we know, once."""
+        for key, listeners in list(self._listeners.items()):
+            known = self._known.get(key)
+            mark = _mark(self.path(key))
+            if known is None or mark == known.mark:
+                self._told.pop(key, None)
+            elif self._told.get(key, _NEVER) != mark:
+                self._told[key] = mark
+                for listener in list(listeners):
+                    listener(known.stored or Stored(0, None))
+
+    def _stop(self) -> None:
+        if self._ticker is not None:
+            self._ticker.stop()
+            self._ticker = None
+
+    def close(self) -> None:
+        """End the threads and look no more."""
+        self._stop()
+        self._offload.close()
+
+
+_NEVER: Final = _Mark(-1, -1, -1)
+
+
+def _mark(path: Path) -> _Mark | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return _Mark(status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def _text(stored: Stored) -> bytes:
+    head = f'{{\n  "canvas_provider": {FORMAT},\n  "revision": {stored.revision},\n  "state": '
+    return f"{head}{pretty(stored.document, '  ')}\n}}\n".encode()
+
+
+def _understand(content: bytes) -> tuple[int, JSONValue]:
+    """Return revision and document of a file's content.
+
+    Raises:
+        ValueError: it is no such file; the text says why, and shows nothing of it.
+    """
+    if not content.strip(b"\0 \t\r\n"):
+        raise ValueError("it is empty")
+    try:
+        # Windows editors like to begin with a byte order mark.
+        found: Any = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse_constant)
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8") from None
+    except (json.JSONDecodeError, RecursionError) as error:
+        where = f" in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise ValueError(f"it is not JSON{where}") from None
+    if not isinstance(found, dict) or "canvas_provider" not in found:
+        raise ValueError('it has no "canvas_provider" format number')
+    version, revision = found["canvas_provider"], found.get("revision")
+    if type(version) is int and version > FORMAT:
+        raise StoreError(
+            f"a newer version of canvas_provider wrote the state (format {version}): upgrade"
+        )
+    if version != FORMAT or type(revision) is not int or revision < 0 or "state" not in found:
+        raise ValueError('it lacks a proper "revision" or "state"')
+    try:
+        return revision, ensure_json(found["state"])
+    except NotJSON as error:
+        raise ValueError(str(error)) from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _replace(path: Path, content: bytes) -> _Mark | None:
+    """Put `content` in place of the file at `path`: all of it, on the disk, or nothing."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(temporary, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        os.fchmod(descriptor, 0o600) if hasattr(os, "fchmod") else None
+        view = memoryview(content)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    patiently(lambda: os.replace(temporary, path))
+    _sync_folder(path.parent)
+    return _mark(path)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename last. Windows has no such thing for folders."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _set_aside(path: Path) -> Path:
+    """Rename a file that cannot be understood, to a name that nothing has."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    for number in range(1000):
+        name = f"{path.name}.damaged-{stamp}{f'-{number}' if number else ''}"
+        aside = path.with_name(name)
+        if not aside.exists():
+            patiently(lambda: os.rename(path, aside))
+            return aside
+    raise FileExistsError(f"{path.name}.damaged-{stamp}")
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or type(error).__name__

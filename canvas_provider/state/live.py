@@ -1,0 +1,243 @@
+"""One document as one process has it: its turns, its revisions, and its store.
+
+What a change writes is `document`'s matter, where it is kept a store's. Here is their meeting
+point with time: changes take turns, a revision is stored before anybody sees it, and what others
+stored becomes a revision by `system`.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from canvas_provider.errors import DamagedDocument, RevisionConflict, StateError
+from canvas_provider.state.document import Change, Document, Prepared
+from canvas_provider.state.history import History, Revision
+from canvas_provider.state.lock import TurnLock
+from canvas_provider.state.patch import diff
+from canvas_provider.state.shape import Shape
+from canvas_provider.state.store import Store, Stored
+from canvas_provider.types import Author, JSONValue
+
+__all__ = ["LiveDocument"]
+
+logger = logging.getLogger("canvas_provider.state")
+
+
+class LiveDocument:
+    """A stored document in use. Everything here belongs to the loop it was loaded on."""
+
+    def __init__(
+        self, store: Store, key: str, shape: Shape, seed: Callable[[], JSONValue]
+    ) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.history = History()
+        self.damage: str | None = None
+        """What was found instead of a document when it was opened, for people to read."""
+        self._store = store
+        self._key = key
+        self._seed = seed
+        self._document = Document({}, 0, shape)
+        self._turns = TurnLock()
+        self._listeners: list[Callable[[Revision], None]] = []
+        self._unwatch: Callable[[], None] | None = None
+        self._catching_up: asyncio.Task[None] | None = None
+        self._saving: asyncio.Task[None] | None = None
+
+    @property
+    def document(self) -> Document:
+        """The document, as it was last committed."""
+        return self._document
+
+    async def load(self) -> None:
+        """Load the document, or begin with the seed. Call it once, first.
+
+        Raises:
+            StateError: what is stored does not fit the state's type. It stays as it is.
+            StoreError: it cannot be read.
+        """
+        try:
+            stored = await self._store.load(self._key)
+        except DamagedDocument as error:
+            self.damage = str(error)
+            stored = None
+        await self._take(stored)
+        self.history.clear()
+
+    async def begin(self, expected_revision: int | None) -> Change:
+        """Take the turn and begin a change: end it with `commit` or `cancel`.
+
+        Raises:
+            RevisionConflict: the document is at another revision than the expected one.
+        """
+        turns = self._turns
+        if not turns.take_nowait():
+            await turns.take()
+        try:
+            document = self._document
+            if not self._store.is_current(self._key, document.revision):
+                await self._take(await self._store.load(self._key))
+            if expected_revision is not None and expected_revision != document.revision:
+                raise RevisionConflict(expected_revision, document.revision)
+            return document.begin()
+        except BaseException:
+            turns.give()
+            raise
+
+    async def commit(
+        self, change: Change, author: Author, action: str | None
+    ) -> Revision | None:
+        """Store what the change wrote, tell everybody, and give the turn back.
+
+        Raises:
+            NotJSON, InvalidState: the change cannot be committed, and was rolled back.
+            RevisionConflict: another process was first; the document is at its revision now.
+            StoreError: it could not be stored, and was rolled back.
+        """
+        try:
+            prepared = change.prepare()
+            if prepared is None:
+                return None
+            return await self._store_change(change, prepared, author, action)
+        except RevisionConflict as conflict:
+            change.rollback()
+            await self._take(await self._store.load(self._key))
+            raise RevisionConflict(conflict.expected, self._document.revision) from None
+        except BaseException:
+            change.rollback()
+            raise
+        finally:
+            self._turns.give()
+
+    def cancel(self, change: Change) -> None:
+        """Roll back, and give the turn back."""
+        change.rollback()
+        self._turns.give()
+
+    async def _store_change(
+        self, change: Change, prepared: Prepared, author: Author, action: str | None
+    ) -> Revision:
+        document = self._document
+        previous = document.revision
+        storing = self._store.commit(self._key, previous, *prepared)
+        cancelled = None
+        if self._store.immediate:
+            await storing
+        else:
+            cancelled = await self._finish(storing)
+        change.complete()
+        revision = Revision(
+            document.revision, prepared.operations, author, action, time.time(), previous
+        )
+        self._publish(revision)
+        if cancelled is not None:
+            raise cancelled
+        return revision
+
+    async def _finish(
+        self, storing: Coroutine[Any, Any, None]
+    ) -> asyncio.CancelledError | None:
+        """See a commit through: once begun, whether it happened must be known.
+
+        Returns the cancellation that came in meanwhile, to be raised when all is settled.
+        """
+        cancelled = None
+        task = self._saving = asyncio.ensure_future(storing)
+        try:
+            while not task.done():
+                try:
+                    await asyncio.shield(task)
+                except asyncio.CancelledError as error:
+                    cancelled = error
+            task.result()
+        finally:
+            self._saving = None
+        return cancelled
+
+    async def _take(self, stored: Stored | None) -> None:
+        """Make what the store has the current revision. The turn is ours, or nobody knows us yet.
+
+        What a newer version of the state's type adds is filled in, and committed as well.
+        """
+        document = self._document
+        if stored is None:
+            stored = Stored(0, self._seed())
+        value = document.shape.load(stored.document)
+        self._advance(stored.revision, stored.document if value is None else value)
+        if value is not None and stored.revision:
+            await self._store.commit(
+                self._key, stored.revision, value, diff(stored.document, value)
+            )
+            self._advance(stored.revision + 1, value)
+
+    def _advance(self, revision: int, value: JSONValue) -> None:
+        """Move to a revision that we did not make."""
+        document = self._document
+        previous, old = document.revision, document.value
+        document.advance(value, revision)
+        operations = diff(old, value)
+        if revision == previous and not operations:
+            return
+        if revision <= previous:
+            self.history.clear()
+        self._publish(Revision(revision, operations, "system", None, time.time(), previous))
+
+    def _publish(self, revision: Revision) -> None:
+        self.history.add(revision)
+        for listener in self._listeners:
+            try:
+                listener(revision)
+            except Exception:
+                # The revision stands; whoever follows it badly must not undo or hide it.
+                logger.exception("A listener of the state failed")
+
+    def subscribe(self, listener: Callable[[Revision], None]) -> Callable[[], None]:
+        """Call `listener` after each revision. While anybody listens, the store is watched."""
+        # Replaced, not changed, so that a listener may leave while it is called.
+        self._listeners = [*self._listeners, listener]
+        if self._unwatch is None:
+            self._unwatch = self._store.watch(self._key, self._on_stored)
+
+        def unsubscribe() -> None:
+            self._listeners = [known for known in self._listeners if known is not listener]
+            if not self._listeners:
+                self._stop_watching()
+
+        return unsubscribe
+
+    def _stop_watching(self) -> None:
+        if self._unwatch is not None:
+            self._unwatch()
+            self._unwatch = None
+
+    def _on_stored(self, stored: Stored) -> None:
+        # Our own commits come back here, too, before they are complete.
+        ours = self._document.revision + (self._document.changing)
+        if stored.revision != ours and self._catching_up is None:
+            self._catching_up = self.loop.create_task(self._catch_up())
+            self._catching_up.add_done_callback(self._caught_up)
+
+    async def _catch_up(self) -> None:
+        """Take a change of the document by others, between two changes of ours."""
+        await self._turns.take()
+        try:
+            if not self._store.is_current(self._key, self._document.revision):
+                await self._take(await self._store.load(self._key))
+        except StateError as error:
+            logger.warning("The stored state cannot be taken over: %s", error)
+        finally:
+            self._turns.give()
+
+    def _caught_up(self, task: asyncio.Task[None]) -> None:
+        self._catching_up = None
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("The stored state cannot be taken over", exc_info=task.exception())
+
+    async def aclose(self) -> None:
+        """Stop following the store, and let a commit that has begun end."""
+        self._stop_watching()
+        if self._catching_up is not None:
+            self._catching_up.cancel()
+        if self._saving is not None:
+            await asyncio.wait([self._saving])

@@ -1,0 +1,307 @@
+"""What a change has written, and the document and patch that follow from it.
+
+A draft node (`draft`, `model`) has a base, the container of the document that it stands for, and
+notes here what was written to it. Whatever is not noted is shared with the document as it was, so
+a change costs what it changes. How a kind of node stores its items is that kind's matter.
+
+Within a change nodes are ordinary Python objects: a card that was taken out of one list and put
+into another is the same card, and one that is in two lists is in both. The document holds values:
+after the commit they are apart.
+"""
+
+from typing import Any, Final, Protocol, TypeGuard
+
+from canvas_provider.state.difference import Difference, Inner, Operation
+from canvas_provider.state.json import MAX_DEPTH, escape, refuse
+from canvas_provider.types import JSONValue
+
+__all__ = ["Draft", "Kind", "Link", "Log", "Recording", "is_node", "plain"]
+
+Element = Any
+"""What a node holds in one place: a scalar, a container of the document not opened yet, a node, or
+the decoded form of such a value."""
+
+
+class Draft(Protocol):
+    """A node: a `list`, `dict` or model. The names are such that no author's model has them."""
+
+    __draft_kind__: "Kind"
+    __draft_link__: "Link"
+    __draft_base__: JSONValue
+    """The container of the document that it stands for; `None` if it is new."""
+
+
+class Kind(Protocol):
+    """What the nodes of one class have in common."""
+
+    checks: bool
+    """Whether a node may have to be validated as a whole when something in it was written."""
+
+    def new_log(self, node: Draft) -> "Log":
+        """Return an empty log."""
+
+    def relink(self, node: Draft, link: "Link") -> None:
+        """Set `__draft_link__`."""
+
+    def recheck(self, node: Draft, key: Any, recording: "Recording") -> None:
+        """Mark `node` if the mutable value at `key` is another than it was."""
+
+    def render(self, node: Draft, log: "Log | None", recording: "Recording") -> JSONValue:
+        """Return the JSON of a node that is new or was written."""
+
+    def describe(
+        self, node: Draft, log: "Log", recording: "Recording", found: Difference, path: str
+    ) -> None:
+        """Add what turns the base of `node` into `node`."""
+
+    def describe_as(
+        self, node: Draft, old: JSONValue, recording: "Recording", found: Difference, path: str
+    ) -> None:
+        """Add what turns `old`, which is not its base, into `node`."""
+
+    def changed(self, node: Draft, log: "Log") -> "list[tuple[str | int, Element]]":
+        """Return key and element of what was written, the places of nested changes included."""
+
+    def check(
+        self, node: Draft, log: "Log", document: JSONValue, path: str
+    ) -> JSONValue:
+        """Validate the JSON of `node`, and return its normal form: `document` itself if it is."""
+
+    def json_key(self, key: Any) -> Any:
+        """Return the key in the document."""
+
+    def refresh(self, node: Draft, document: JSONValue) -> None:
+        """Let a view show `document`, the normal form of what it holds."""
+
+    def key_of(self, node: Draft, child: Draft) -> str | int | None:
+        """Return where `child` is."""
+
+    def plain(self, node: Draft) -> JSONValue:
+        """Return the JSON of a node in whatever state it is."""
+
+    def turn(self, node: Draft, closed: bool) -> None:
+        """Make `node` a frozen view, or unusable."""
+
+
+class Link:
+    """What the children of one node know: their parent, and the recording."""
+
+    __slots__ = ("cells", "hints", "more", "node", "recording")
+
+    def __init__(
+        self, recording: "Recording", node: Draft | None = None, more: tuple[Draft, ...] = ()
+    ) -> None:
+        self.recording = recording
+        self.node = node
+        self.more = more
+        """Further parents, past ones included."""
+        self.hints: dict[int, str | int] | None = None
+        """Where a child was when it was opened, by its id; to be checked."""
+        self.cells: dict[str, Any] | None = None
+        """Decoded values of a model that are no nodes, by field."""
+
+
+class Log:
+    """What was written to one node."""
+
+    __slots__ = ("keys", "kids", "prefix", "suffix")
+
+    def __init__(self) -> None:
+        self.keys: dict[Any, None] = {}
+        """Keys, field names or indices that were assigned or deleted, in order."""
+        self.kids: dict[int, Draft] = {}
+        """Children that were written to, by id."""
+        self.prefix: int | None = None
+        """Of a list whose items have shifted: how many at its start have not."""
+        self.suffix = 0
+        """Of such a list: how many at its end are the old ones, though maybe elsewhere."""
+
+
+class Recording:
+    """All that one change has opened and written."""
+
+    __slots__ = ("_moved", "_rendered", "cells", "guarded", "links", "logs", "nodes")
+
+    def __init__(self) -> None:
+        self.nodes: list[Draft] = []
+        """Every node of the change. It holds them, so that their ids stay their own."""
+        self.links: dict[int, Link] = {}
+        self.logs: dict[int, Log] = {}
+        self.cells: list[tuple[Draft, Any]] = []
+        """Where a mutable value that is no node was handed out: it may change unseen."""
+        self.guarded = False
+        """Whether something was written within a node that `checks`."""
+        self._moved: set[int] = set()
+        self._rendered: dict[int, JSONValue] = {}
+
+    def link(self, node: Draft) -> Link:
+        """Return what the children of `node` share."""
+        link = self.links.get(id(node))
+        if link is None:
+            link = self.links[id(node)] = Link(self, node)
+        return link
+
+    def mark(self, node: Draft) -> Log:
+        """Return the log of a node that is written to; its parents learn of it."""
+        log = self.logs.get(id(node))
+        if log is None:
+            kind = node.__draft_kind__
+            log = self.logs[id(node)] = kind.new_log(node)
+            if kind.checks:
+                self.guarded = True
+            link = node.__draft_link__
+            if link.node is not None:
+                self.mark(link.node).kids[id(node)] = node
+                for parent in link.more:
+                    self.mark(parent).kids[id(node)] = node
+        return log
+
+    def adopt(self, node: Draft, parent: Draft) -> None:
+        """Note that `node` was put into `parent`, which is marked already."""
+        if node.__draft_base__ is not None:
+            self._moved.add(id(node.__draft_base__))
+        link = node.__draft_link__
+        if link.node is None:
+            node.__draft_kind__.relink(node, self.link(parent))
+        elif link.node is not parent and all(known is not parent for known in link.more):
+            node.__draft_kind__.relink(node, Link(self, link.node, (*link.more, parent)))
+        if id(node) in self.logs:
+            self.logs[id(parent)].kids[id(node)] = node
+
+    def render(self, node: Draft) -> JSONValue:
+        """Return the JSON of `node`, sharing with its base what was not written."""
+        key = id(node)
+        log = self.logs.get(key)
+        if log is None and node.__draft_base__ is not None:
+            return node.__draft_base__
+        rendered = self._rendered.get(key, _NOT_YET)
+        if rendered is _NOT_YET:
+            self._rendered[key] = _UNDER_WAY
+            rendered = self._rendered[key] = node.__draft_kind__.render(node, log, self)
+        elif rendered is _UNDER_WAY:
+            refuse(self.path(node)[:60], "it contains itself")
+        return rendered
+
+    def prepare(self, root: Draft) -> tuple[JSONValue, list[Operation]] | None:
+        """Return the next document and the operations to it; `None` if nothing changed.
+
+        Raises:
+            NotJSON, InvalidState: what was written cannot be committed.
+        """
+        for node, key in self.cells:
+            node.__draft_kind__.recheck(node, key, self)
+        if id(root) not in self.logs:
+            return None
+        self._rendered.clear()
+        document = self.render(root)
+        found = Difference(self._is_moved)
+        self.contrast(found, root.__draft_base__, root, "")
+        operations = found.operations()
+        if self.guarded and operations:
+            # What validation changes comes on top: it belongs to the same revision.
+            checked = self._check(root, document, "")
+            if checked is not document:
+                found = Difference()
+                found.compare(document, checked, "")
+                operations += found.operations()
+                document = checked
+        return (document, operations) if operations else None
+
+    def contrast(self, found: Difference, old: JSONValue, element: Element, path: str) -> None:
+        """Add what turns `old` into `element`, a node or JSON, at `path`."""
+        if not is_node(element):
+            found.compare(old, element, path)
+        elif element.__draft_base__ is old:
+            log = self.logs.get(id(element))
+            if log is not None:
+                element.__draft_kind__.describe(element, log, self, found, path)
+        else:
+            element.__draft_kind__.describe_as(element, old, self, found, path)
+
+    def origin(self, element: Element, document: JSONValue) -> JSONValue:
+        """Return the old value that `element`, rendered as `document`, is or was."""
+        if is_node(element) and element.__draft_base__ is not None:
+            return element.__draft_base__
+        return document
+
+    def inner(self, element: Element) -> Inner | None:
+        """Return what adds the changes within `element` since it was its base."""
+        if not is_node(element) or element.__draft_base__ is None:
+            return None
+        log = self.logs.get(id(element))
+        if log is None:
+            return None
+
+        def describe(found: Difference, path: str) -> None:
+            element.__draft_kind__.describe(element, log, self, found, path)
+
+        return describe
+
+    def _check(self, node: Draft, document: JSONValue, path: str) -> JSONValue:
+        """Validate what wants it, from the root down, and return `document` in normal form."""
+        log = self.logs.get(id(node))
+        if log is None:
+            return document
+        kind = node.__draft_kind__
+        if kind.checks:
+            checked = kind.check(node, log, document, path)
+            if checked is not document:
+                return checked
+        copy = document
+        for key, element in kind.changed(node, log):
+            if is_node(element):
+                old = document[kind.json_key(key)]
+                new = self._check(element, old, f"{path}/{escape(str(key))}")
+                if new is not old:
+                    copy = document.copy() if copy is document else copy
+                    copy[key] = new
+        return copy
+
+    def path(self, node: Draft) -> str:
+        """Return the JSON Pointer of `node`, as far as it can be told; for errors."""
+        tokens: list[str] = []
+        link = node.__draft_link__
+        while link.node is not None and len(tokens) < MAX_DEPTH:
+            key = link.node.__draft_kind__.key_of(link.node, node)
+            tokens.append("-" if key is None else escape(str(key)))
+            node, link = link.node, link.node.__draft_link__
+        return "".join(f"/{token}" for token in reversed(tokens))
+
+    def freeze(self) -> None:
+        """Make every node a view of what it holds now."""
+        for node in self.nodes:
+            node.__draft_kind__.turn(node, False)
+
+    def close(self) -> None:
+        """Make every node unusable."""
+        for node in self.nodes:
+            node.__draft_kind__.turn(node, True)
+
+    def release(self) -> None:
+        """Forget everything; no node is written to any more."""
+        # Parents and children are cycles: cut, so that memory goes without the collector.
+        for link in self.links.values():
+            link.node = None
+            link.more = ()
+        self.nodes.clear()
+        self.links.clear()
+        self.logs.clear()
+        self.cells.clear()
+        self._rendered.clear()
+
+    def _is_moved(self, value: JSONValue) -> bool:
+        return id(value) in self._moved
+
+
+def plain(node: Draft) -> JSONValue:
+    """Return the JSON of a draft or view as it is now. Shares structure: treat it as frozen."""
+    return node.__draft_kind__.plain(node)
+
+
+def is_node(element: Element) -> TypeGuard[Draft]:
+    """Say whether `element` is a draft or a view of one."""
+    return hasattr(type(element), "__draft_kind__")
+
+
+_NOT_YET: Final[Any] = object()
+_UNDER_WAY: Final[Any] = object()

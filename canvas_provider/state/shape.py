@@ -1,0 +1,258 @@
+"""What a place in a document holds: the shape of a type, and what may be written there.
+
+A shape opens the JSON of its place as a draft or view, and accepts what an author writes there.
+Plain JSON, and TypedDicts, lists and dicts of it, are known here. Every other type needs pydantic,
+which comes with `typed`, imported at its first use.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from importlib import import_module
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NotRequired,
+    Required,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from canvas_provider.errors import NotJSON, StateError
+from canvas_provider.state import draft as nodes
+from canvas_provider.state.json import MAX_DEPTH, check_key, check_scalar, escape, refuse
+from canvas_provider.state.kinds import ListKind, ObjectKind
+from canvas_provider.state.recording import Draft, Element, Link, Recording, is_node, plain
+from canvas_provider.types import JSONValue
+
+__all__ = ["PLAIN", "PlainShape", "Shape", "fresh", "own_node", "place_of", "shape_of"]
+
+
+class Shape:
+    """What a place holds. The defaults are those of JSON scalars."""
+
+    lazy = True
+    """Whether an item is held as the document has it until it is opened; else it is decoded when
+    its container is opened."""
+
+    def draft(self, raw: Any, link: Link) -> Element:
+        """Open the JSON of a place for a change, under the parent of `link`."""
+        return raw
+
+    def view(self, raw: Any, link: Link | None) -> Element:
+        """Open the JSON of a place for reading."""
+        return raw
+
+    def accept(self, value: Any, parent: Draft, key: Any) -> Element:
+        """Return what `parent` shall hold at `key` for a written `value`: nothing of the caller's.
+
+        Raises:
+            NotJSON: JSON cannot carry it.
+            InvalidState: the type does not accept it.
+        """
+        raise NotImplementedError
+
+    def hold(self, raw: JSONValue) -> Element:
+        """Return what a container holds for the JSON of one item."""
+        return raw
+
+    def json(self, element: Element) -> JSONValue:
+        """Return the JSON of what a container holds, other than a node."""
+        return element  # type: ignore[no-any-return]
+
+    def decode(self, raw: JSONValue) -> Any:
+        """Return the value that stands for `raw` outside of any change."""
+        return raw
+
+
+    def load(self, raw: JSONValue) -> JSONValue | None:
+        """Check a whole stored document; return it with what it lacks filled in, if it does.
+
+        Raises:
+            StateError: it does not fit.
+        """
+        raise NotImplementedError
+
+    def seed(self, create: Callable[[], Any] | None) -> JSONValue:
+        """Return the JSON of the document that `create` begins with."""
+        raise NotImplementedError
+
+
+class PlainShape(Shape):
+    """Any JSON: objects are dicts, arrays are lists."""
+
+    def __init__(self) -> None:
+        shared = {"__draft_shape__": self}
+        self._dicts = nodes.specialise(
+            nodes.DictDraft,
+            nodes.DictView,
+            nodes.DictClosed,
+            {**shared, "__draft_kind__": ObjectKind(self, {})},
+        )
+        self._lists = nodes.specialise(
+            nodes.ListDraft,
+            nodes.ListView,
+            nodes.ListClosed,
+            {**shared, "__draft_kind__": ListKind(self)},
+        )
+
+    def draft(self, raw: Any, link: Link) -> Element:
+        if type(raw) is not dict and type(raw) is not list:
+            return raw
+        node = (self._dicts if type(raw) is dict else self._lists)[0](raw)
+        node.__draft_link__ = link
+        node.__draft_base__ = raw
+        link.recording.nodes.append(node)
+        return node
+
+    def view(self, raw: Any, link: Link | None) -> Element:
+        if type(raw) is dict:
+            return self._dicts[1](raw)
+        return self._lists[1](raw) if type(raw) is list else raw
+
+    def accept(self, value: Any, parent: Draft, key: Any) -> Element:
+        recording = parent.__draft_link__.recording
+        try:
+            return self._take(value, recording, "", 0)
+        except NotJSON:
+            # Once more, for the error to name the place: finding it is not free.
+            self._take(value, recording, place_of(parent, key), 0)
+            raise
+
+    def load(self, raw: JSONValue) -> JSONValue | None:
+        if not isinstance(raw, (dict, list)):
+            raise StateError("the stored state is no object or array; it stays as it is")
+        return None
+
+    def seed(self, create: Callable[[], Any] | None) -> JSONValue:
+        value = {} if create is None else _create(create)
+        document = plain(value) if is_node(value) else self._take(value, Recording(), "", 0)
+        if not isinstance(document, (dict, list)):
+            raise StateError("a state is an object or array: begin with a dict or list")
+        return document
+
+    def _take(self, value: Any, recording: Recording, path: str, depth: int) -> Element:
+        if check_scalar(value, path):
+            return value
+        if is_node(value):
+            return value if own_node(value, self, recording) else plain(value)
+        if depth >= MAX_DEPTH:
+            refuse(path[:60], f"a cycle, or nesting deeper than {MAX_DEPTH} levels")
+        if isinstance(value, dict):
+            items = {}
+            for key, item in value.items():
+                name = str(key.value) if isinstance(key, Enum) else key
+                check_key(name, path)
+                items[name] = self._take(item, recording, f"{path}/{escape(name)}", depth + 1)
+            return self._hold(items, items.values(), recording)
+        if isinstance(value, (list, tuple)):
+            elements = [
+                self._take(item, recording, f"{path}/{index}", depth + 1)
+                for index, item in enumerate(value)
+            ]
+            return self._hold(elements, elements, recording)
+        return _scalar(value, path)
+
+    def _hold(self, items: Any, elements: Any, recording: Recording) -> Element:
+        """Return `items`, as a node of its own if it holds nodes."""
+        if not any(map(is_node, elements)):
+            return items
+        cls = (self._dicts if type(items) is dict else self._lists)[0]
+        return fresh(cls(items), elements, recording)
+
+
+def _scalar(value: Any, path: str) -> JSONValue:
+    """Return the JSON of an instance of a subclass of a scalar type, such as a `StrEnum`."""
+    if isinstance(value, Enum):
+        value = value.value
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            value = kind(value)
+            check_scalar(value, path)
+            return value  # type: ignore[no-any-return]
+    refuse(
+        path,
+        f"a {type(value).__name__} is not JSON; give the canvas a state type with a field for it",
+    )
+
+
+def _create(create: Callable[[], Any]) -> Any:
+    """Call `create`; a TypedDict or a generic such as `dict[str, int]` begins empty."""
+    origin = get_origin(create)
+    return (dict if is_typeddict(create) else origin or create)()
+
+
+def fresh(node: Any, elements: Any, recording: Recording) -> Draft:
+    """Make `node`, which stands for nothing in the document, a node of the change."""
+    node.__draft_link__ = Link(recording)
+    node.__draft_base__ = None
+    recording.nodes.append(node)
+    recording.mark(node)
+    for element in elements:
+        if is_node(element):
+            recording.adopt(element, node)
+    return node  # type: ignore[no-any-return]
+
+
+def own_node(value: Any, shape: Shape, recording: Recording) -> bool:
+    """Say whether `value` is a draft of this very change and shape: it is put in as it is.
+
+    Raises:
+        DraftClosed: its change was rolled back.
+    """
+    cls = type(value)
+    if cls.__draft_live__ is None:
+        nodes.refuse_use(value)
+    return (
+        cls.__draft_live__
+        and cls.__draft_shape__ is shape
+        and value.__draft_link__.recording is recording
+    )
+
+
+def place_of(parent: Draft, key: Any) -> str:
+    """Return the JSON Pointer of an item, for errors."""
+    name = parent.__draft_kind__.json_key(key)
+    return f"{parent.__draft_link__.recording.path(parent)}/{escape(str(name))}"
+
+
+PLAIN: Final = PlainShape()
+
+
+def shape_of(state_type: Any) -> Shape:
+    """Return the shape of a state type; `None` means any JSON.
+
+    Importing pydantic, if the type needs it, happens here.
+    """
+    if state_type is None or _is_plain(state_type):
+        return PLAIN
+    return import_module("canvas_provider.state.typed").shape_of(state_type)  # type: ignore[no-any-return]
+
+
+_PLAIN_TYPES: Final = (dict, list, str, int, float, bool, NoneType, None, Any, object)
+
+
+def _is_plain(annotation: Any, within: tuple[Any, ...] = ()) -> bool:
+    """Say whether values of a type are JSON as they are, and nothing checks them."""
+    if annotation in _PLAIN_TYPES or annotation in within:
+        return True
+    if is_typeddict(annotation):
+        hints = get_type_hints(annotation, include_extras=True)
+        return all(_is_plain(hint, (*within, annotation)) for hint in hints.values())
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return all(type(arg) in (str, int, bool, NoneType) for arg in args)
+    if origin in (Required, NotRequired):
+        return _is_plain(args[0], within)
+    if origin is Annotated:
+        return _is_plain(args[0], within) and all(type(note) is str for note in args[1:])
+    if origin is dict and args[0] is not str:
+        return False
+    return origin in (list, dict, Union, UnionType) and all(
+        _is_plain(arg, within) for arg in args
+    )

@@ -1,0 +1,366 @@
+"""The shared state of a canvas: what authors change, and pages and agents follow."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, Final, Generic, TypeVar
+
+from canvas_provider.errors import ChangeInProgress, RevisionConflict, StateClosed, StateError
+from canvas_provider.state.document import Change
+from canvas_provider.state.history import Revision
+from canvas_provider.state.live import LiveDocument
+from canvas_provider.state.shape import shape_of
+from canvas_provider.state.store import Store
+from canvas_provider.types import Author, JSONValue
+
+__all__ = ["BoundState", "ChangeContext", "Revision", "SharedState"]
+
+S = TypeVar("S")
+R = TypeVar("R")
+
+ATTEMPTS: Final = 5
+"""How often an `update` runs when other processes keep committing first."""
+
+_within: ContextVar[tuple["ChangeContext[Any]", ...]] = ContextVar("within", default=())
+"""The changes that the running code is within. Another change of the same document would wait for
+itself there, and so would one in a task or thread that inherited this context."""
+
+
+class SharedState(Generic[S]):
+    """One user's hold on a document: several may share it, and each closes its own.
+
+    Made by `open`, or by a `StateRegistry`. Everything but the `with` form of `change()` belongs
+    to the event loop that it was opened on.
+    """
+
+    def __init__(
+        self, live: LiveDocument, release: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self._live = live
+        self._release = live.aclose if release is None else release
+        self._closed = False
+        self._unsubscribe: list[Callable[[], None]] = []
+
+    @classmethod
+    async def open(
+        cls,
+        store: Store,
+        key: str,
+        state_type: type[S] | None = None,
+        *,
+        initial: Callable[[], S] | None = None,
+    ) -> "SharedState[S]":
+        """Load the document `key`, or begin with `initial()`, which the first commit stores.
+
+        Raises:
+            StateError: what is stored does not fit `state_type`; it stays as it is.
+        """
+        return cls(await open_live(store, key, state_type, initial))
+
+    def __repr__(self) -> str:
+        return f"<SharedState at revision {self.revision}{', closed' * self._closed}>"
+
+    @property
+    def revision(self) -> int:
+        """How many commits made the document what it is. 0 is a seed that nobody stored yet."""
+        return self._live.document.revision
+
+    @property
+    def document(self) -> JSONValue:
+        """The document as JSON. Revisions share its structure: read it, never write to it."""
+        return self._live.document.value
+
+    @property
+    def value(self) -> S:
+        """The document as its type: reading works, writing raises `DraftClosed`."""
+        return self._live.document.view  # type: ignore[no-any-return]
+
+    @property
+    def damage(self) -> str | None:
+        """What was found instead of a document at the start and set aside, for people to read."""
+        return self._live.damage
+
+    @property
+    def closed(self) -> bool:
+        """Whether `aclose` was called."""
+        return self._closed
+
+    def change(
+        self,
+        *,
+        author: Author = "system",
+        action: str | None = None,
+        expected_revision: int | None = None,
+    ) -> "ChangeContext[S]":
+        """Open a change: `async with state.change() as draft:`, or `with` in a worker thread.
+
+        Leaving the block makes one revision, an exception in it none. Other changes wait until
+        then, so wait for nothing slow in there.
+
+        Raises, on entering:
+            RevisionConflict: the document is not at `expected_revision`.
+            ChangeInProgress: this is within a change of the same document.
+            StateClosed: the state was closed.
+
+        Raises, on leaving, with nothing changed:
+            NotJSON, InvalidState: what was written cannot be stored.
+            RevisionConflict: another process was first. `update` tries again by itself.
+            StateClosed, StoreError: it could not be stored.
+        """
+        return ChangeContext(self, author, action, expected_revision)
+
+    async def update(
+        self,
+        fn: Callable[[S], Awaitable[R] | R],
+        *,
+        author: Author = "system",
+        action: str | None = None,
+        expected_revision: int | None = None,
+    ) -> R:
+        """Call `fn(draft)` within a change and return its result; `fn` may be `async`.
+
+        When another process commits first, everything is done again, up to five times: `fn` must
+        not do anything outside of the draft that it may not do twice.
+
+        Raises:
+            What `change` raises on entering and leaving, and whatever `fn` raises.
+        """
+        for attempt in range(1, ATTEMPTS + 1):
+            context = ChangeContext(self, author, action, expected_revision)
+            draft = await context.__aenter__()
+            try:
+                result: Any = fn(draft)
+                if hasattr(result, "__await__"):
+                    result = await result
+            except BaseException:
+                context.cancel()
+                raise
+            try:
+                await context.commit()
+            except RevisionConflict:
+                if attempt == ATTEMPTS or expected_revision is not None:
+                    raise
+            else:
+                return result  # type: ignore[no-any-return]
+        raise AssertionError("the last attempt returns or raises")
+
+    def bind(
+        self, *, author: Author, action: str | None, expected_revision: int | None = None
+    ) -> "BoundState[S]":
+        """Return this state as one call sees it; `expected_revision` is for its first change."""
+        return BoundState(self, author, action, expected_revision)
+
+    def subscribe(self, listener: Callable[[Revision], None]) -> Callable[[], None]:
+        """Call `listener`, in the loop, right after each commit. Returns the way out."""
+        unsubscribe = self._live.subscribe(listener)
+        self._unsubscribe.append(unsubscribe)
+
+        def leave() -> None:
+            if unsubscribe in self._unsubscribe:
+                self._unsubscribe.remove(unsubscribe)
+                unsubscribe()
+
+        return leave
+
+    def since(self, revision: int) -> list[Revision] | None:
+        """Return the revisions after `revision`; `None` if that is too long ago, or never was."""
+        return self._live.history.since(revision, self.revision)
+
+    async def aclose(self) -> None:
+        """Close: changes that are open now will not be committed. May be called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()
+        self._unsubscribe.clear()
+        await self._release()
+
+    # For ChangeContext: the loop's side of a change.
+
+    async def _begin(self, context: "ChangeContext[S]") -> Change:
+        self._check_open()
+        change = await self._live.begin(context.expected_revision)
+        if self._closed:
+            self._live.cancel(change)
+            self._check_open()
+        return change
+
+    async def _commit(self, context: "ChangeContext[S]", change: Change) -> None:
+        if self._closed:
+            self._live.cancel(change)
+            self._check_open()
+        await self._live.commit(change, context.author, context.action)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StateClosed("the state was closed; nothing was changed")
+
+
+class ChangeContext(Generic[S]):
+    """One change as a block: see `SharedState.change`."""
+
+    __slots__ = ("_change", "_outer", "_state", "action", "author", "expected_revision")
+
+    def __init__(
+        self,
+        state: SharedState[S],
+        author: Author,
+        action: str | None,
+        expected_revision: int | None,
+    ) -> None:
+        self._state = state
+        self.author: Author = author
+        self.action = action
+        self.expected_revision = expected_revision
+        self._change: Change | None = None
+        self._outer: tuple[ChangeContext[Any], ...] = ()
+
+    async def __aenter__(self) -> S:
+        self._enter()
+        change = self._change = await self._state._begin(self)
+        _within.set((*self._outer, self))
+        return change.draft  # type: ignore[no-any-return]
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            await self.commit()
+        else:
+            self.cancel()
+
+    async def commit(self) -> None:
+        """Commit; the change is over then, however it ends."""
+        change = self._leave()
+        await self._state._commit(self, change)
+
+    def cancel(self) -> None:
+        """Roll back."""
+        self._state._live.cancel(self._leave())
+
+    def __enter__(self) -> S:
+        live = self._state._live
+        if _running_loop() is live.loop:
+            raise StateError("write `async with` here: `with` is for worker threads")
+        self._enter()
+        change = self._change = self._in_loop(self._state._begin(self))
+        _within.set((*self._outer, self))
+        return change.draft  # type: ignore[no-any-return]
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        change = self._leave()
+        if kind is None:
+            self._in_loop(self._state._commit(self, change))
+        else:
+            self._in_loop(_call(self._state._live.cancel, change))
+
+    def _enter(self) -> None:
+        if self._change is not None:
+            raise StateError("a change can be entered once; call `change()` again")
+        self._outer = _within.get()
+        for context in self._outer:
+            if context._state._live is self._state._live and context._change is not None:
+                raise ChangeInProgress(
+                    "this is within a change of the same document: use the draft that it gave"
+                )
+
+    def _leave(self) -> Change:
+        change, self._change = self._change, None
+        assert change is not None, "left as often as entered"
+        _within.set(self._outer)
+        return change
+
+    def _in_loop(self, work: Coroutine[Any, Any, R]) -> R:
+        """Do `work` in the loop of the state, from another thread."""
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._state._live.loop).result()
+        except RuntimeError as error:
+            if not self._state._live.loop.is_closed():
+                raise
+            work.close()
+            raise StateClosed("the state's event loop has ended; nothing was changed") from error
+
+
+class BoundState(Generic[S]):
+    """The state as one call sees it: every change carries the call's author and action."""
+
+    __slots__ = ("_action", "_author", "_expected_revision", "_state")
+
+    def __init__(
+        self,
+        state: SharedState[S],
+        author: Author,
+        action: str | None,
+        expected_revision: int | None,
+    ) -> None:
+        self._state = state
+        self._author: Author = author
+        self._action = action
+        self._expected_revision = expected_revision
+
+    @property
+    def revision(self) -> int:
+        """See `SharedState.revision`."""
+        return self._state.revision
+
+    @property
+    def document(self) -> JSONValue:
+        """See `SharedState.document`."""
+        return self._state.document
+
+    @property
+    def value(self) -> S:
+        """See `SharedState.value`."""
+        return self._state.value
+
+    def change(self) -> ChangeContext[S]:
+        """Open a change: see `SharedState.change`."""
+        return ChangeContext(self._state, self._author, self._action, self._take_expected())
+
+    async def update(self, fn: Callable[[S], Awaitable[R] | R]) -> R:
+        """Call `fn(draft)` within a change: see `SharedState.update`."""
+        return await self._state.update(
+            fn,
+            author=self._author,
+            action=self._action,
+            expected_revision=self._take_expected(),
+        )
+
+    def _take_expected(self) -> int | None:
+        expected, self._expected_revision = self._expected_revision, None
+        return expected
+
+
+async def open_live(
+    store: Store, key: str, state_type: Any, initial: Callable[[], Any] | None
+) -> LiveDocument:
+    """Load a document for the handles that will share it."""
+    shape = shape_of(state_type)
+
+    def seed() -> JSONValue:
+        return shape.seed(state_type if initial is None else initial)
+
+    live = LiveDocument(store, key, shape, seed)
+    await live.load()
+    return live
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+async def _call(fn: Callable[..., R], *args: Any) -> R:
+    return fn(*args)
