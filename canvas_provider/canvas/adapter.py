@@ -88,7 +88,8 @@ def _probe(name: str, adapter: TypeAdapter[Any]) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0].rstrip(".")
+    # The second sentence advises what this package does not offer.
+    return str(error).strip().split("\n", 1)[0].split(". ", 1)[0].rstrip(".")
 
 
 # --- Schemas

@@ -206,9 +206,10 @@ class _Converter:
 
     def _model(self, value: Any) -> JSONValue:
         try:
-            dumped = value.model_dump(mode="json")
+            # Without its warnings, which quote values.
+            dumped = value.model_dump(mode="json", warnings=False)
         except ValueError:  # pydantic's PydanticSerializationError: bytes that are no UTF-8
-            dumped = value.model_dump(mode="python")
+            dumped = value.model_dump(mode="python", warnings=False)
         return self._object(dumped) if isinstance(dumped, dict) else self.convert(dumped)
 
     def _set(self, value: AbstractSet[Any]) -> JSONValue:

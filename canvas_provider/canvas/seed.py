@@ -69,7 +69,7 @@ def _required_fields(state: Any) -> list[str]:
     if not isinstance(state, type):
         return []  # dict[str, ...]
     if _is_typeddict(state):
-        return sorted(state.__required_keys__)
+        return sorted(getattr(state, "__required_keys__", ()))
     if is_dataclass(state):
         return [
             field.name

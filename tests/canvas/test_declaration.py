@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from jsonschema import Draft7Validator
-from pydantic import BaseModel, Field, RootModel
-from pydantic.alias_generators import to_camel
-from typing_extensions import TypedDict
-
 from canvas_provider.canvas.action import Action
 from canvas_provider.canvas.context import CanvasContext, Opened
 from canvas_provider.canvas.declaration import Canvas, Route, create_canvas
 from canvas_provider.errors import DeclarationError
+from canvas_provider.types import JSONObject
+from jsonschema import Draft7Validator
+from pydantic import BaseModel, Field, RootModel
+from pydantic.alias_generators import to_camel
+from typing_extensions import TypedDict
 
 
 class Board(BaseModel):
@@ -32,6 +32,10 @@ class Notes:
 
 
 class Total(TypedDict):
+    count: int
+
+
+class Empty(TypedDict, total=False):
     count: int
 
 
@@ -61,7 +65,7 @@ def page(tmp_path: Path, *names: str) -> Path:
 
 def test_the_seeds_declaration_comes_out_as_it_is_written_there() -> None:
     """The declaration of the reference, in the long form: only null is admitted on top."""
-    move = {
+    move: JSONObject = {
         "type": "object",
         "properties": {"cardId": {"type": "string"}, "columnId": {"type": "string"}},
         "required": ["cardId", "columnId"],
@@ -154,9 +158,7 @@ def test_actions_are_read_only() -> None:
         create().actions["x"] = Action("x")  # type: ignore[index]
 
 
-@pytest.mark.parametrize(
-    "state", [Board, Notes(""), dict, dict[str, int], TypedDict("Empty", {}), None]
-)
+@pytest.mark.parametrize("state", [Board, Notes(""), dict, dict[str, int], Empty, None])
 def test_what_the_state_may_be(state: Any) -> None:
     if isinstance(state, Notes):
         state = dataclass(type("Free", (), {"__annotations__": {"n": int}, "n": 1}))
@@ -228,6 +230,11 @@ def test_every_declared_schema_is_draft_07() -> None:
 
 # --- What it refuses: the setting, where it points, and a word of the way out
 
+
+def closed(field: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {"a": field}}
+
+
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"id": ""}, "id", "blank"),
     ({"id": "  "}, "id", "blank"),
@@ -241,7 +248,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"input_schema": {}}, "input_schema", "must describe an object"),
     ({"input_schema": {"type": "object", "required": "a"}}, "input_schema", "/required"),
     (
-        {"input_schema": {"type": "object", "properties": {"a": {"type": "x"}}}},
+        {"input_schema": closed({"type": "x"})},
         "input_schema",
         "/a",
     ),
@@ -304,10 +311,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
             "actions": [
                 Action(
                     "a",
-                    input_schema={
-                        "type": "object",
-                        "properties": {"a": {"exclusiveMinimum": True}},
-                    },
+                    input_schema=closed({"exclusiveMinimum": True}),
                 )
             ]
         },
@@ -418,7 +422,7 @@ def field_default(n: int = Field(3)) -> None: ...
 def field_inside(n: Annotated[int, Field(default=3)]) -> None: ...
 def field_alias(n: Annotated[int, Field(alias="m")]) -> None: ...
 def model_default(card: Card = Card()) -> None: ...  # noqa: B008
-def same_names(card_id: int, cardId: int) -> None: ...  # noqa: N803
+def same_names(card_id: int, cardId: int) -> None: ...
 def generator() -> Iterator[int]:
     yield 1
 

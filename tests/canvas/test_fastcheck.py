@@ -4,11 +4,10 @@ import random
 from typing import Any
 
 import pytest
-from jsonschema import Draft7Validator
-
 from canvas_provider.canvas.draft07 import find_problem
 from canvas_provider.canvas.fastcheck import compile_check
 from canvas_provider.types import JSONObject, JSONValue
+from jsonschema import Draft7Validator
 
 SCALARS: list[JSONValue] = [
     *(None, True, False, 0, 1, -1, 3, 3.0, 3.5, 1e30, -0.0, "", "3", "a", "abc", "ä", "A\n"),
@@ -26,13 +25,13 @@ def random_value(rng: random.Random, depth: int = 0) -> JSONValue:
     return {name: random_value(rng, depth + 1) for name in names}
 
 
-def random_schema(rng: random.Random, depth: int = 0) -> JSONValue:
+def random_schema(rng: random.Random, depth: int = 0) -> Any:  # noqa: C901  # a flat table
     kinds = ["string", "integer", "number", "boolean", "null", "enum", "const", "types", "true"]
     if depth < 3:
         kinds += ["array", "tuple", "object", "closed", "anyOf", "ref", "map"] * 2
     kind = rng.choice(kinds)
 
-    def inner() -> JSONValue:
+    def inner() -> Any:
         return random_schema(rng, depth + 1)
 
     match kind:

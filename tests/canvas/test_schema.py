@@ -2,10 +2,9 @@ from enum import Enum, IntEnum, StrEnum
 from typing import Annotated, Any, Literal, NewType, Optional, Union
 
 import pytest
-from jsonschema import Draft7Validator
-
 from canvas_provider.canvas.schema import copy_json, describe, shape_of, split_annotated
 from canvas_provider.types import JSONObject, JSONValue
+from jsonschema import Draft7Validator
 
 
 class Color(Enum):
@@ -149,7 +148,7 @@ def test_copying_goes_all_the_way_down() -> None:
 
 
 def test_annotated_is_taken_apart_also_when_nested_or_named() -> None:
-    Title = NewType("Title", Annotated[str, "inner"])  # type: ignore[valid-newtype]
+    Title = NewType("Title", Annotated[str, "inner"])
     assert split_annotated(Annotated[Title, "outer", 5]) == (str, ["inner", "outer", 5])
     assert split_annotated(int) == (int, [])
 

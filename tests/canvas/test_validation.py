@@ -3,7 +3,6 @@ import sys
 from typing import Any
 
 import pytest
-
 from canvas_provider.canvas.validation import InputRefused, Problem, Validator, to_place
 from canvas_provider.errors import InvalidInput
 from canvas_provider.types import JSONValue
@@ -120,7 +119,7 @@ KEYWORDS: list[tuple[JSONValue, JSONValue, str]] = [
     (
         {"type": "object", "additionalProperties": False},
         {"k": 1},
-        "/f/k: is not a field; there are",
+        "/f/k: is not a field; there",
     ),
     ({"additionalProperties": {"type": "null"}}, {"k": "secret"}, "/f/k: must be null"),
 ]
@@ -151,7 +150,7 @@ def test_problems_of_a_field_move_below_the_field() -> None:
 
 
 def test_input_nested_deeper_than_python_can_follow_is_refused() -> None:
-    node: JSONValue = {
+    node: dict[str, Any] = {
         "type": "object",
         "properties": {"next": {"$ref": "#/definitions/node"}},
         "additionalProperties": False,
