@@ -1,3 +1,73 @@
-"""The Python framework for GitHub Copilot canvas extensions."""
+"""The Python framework for GitHub Copilot canvas extensions.
+
+    from canvas_provider import create_canvas, run
+
+    kanban = create_canvas(id="kanban", display_name="Kanban", description="A task board.", state=Board)
+
+    @kanban.action
+    async def move_card(board: Board, card_id: str, column: str) -> Card: ...
+
+    run(kanban)
+
+`canvas_provider.testing` tests handlers in-process; the command `canvas-provider` runs a canvas in
+a browser (`dev`) and puts it into Copilot (`install`).
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from canvas_provider.canvas.action import Action
+from canvas_provider.canvas.context import CanvasContext, Opened
+from canvas_provider.canvas.declaration import Canvas, create_canvas
+from canvas_provider.canvas.results import ToolResult
+from canvas_provider.errors import (
+    CanvasError,
+    CanvasProviderError,
+    DeclarationError,
+    JoinError,
+    RevisionConflict,
+)
+from canvas_provider.session.run import run
+from canvas_provider.state.json_file import JSONFileStore
+from canvas_provider.state.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from canvas_provider.session.join import join_session
+    from canvas_provider.session.session import Session
+    from canvas_provider.state.shared import SharedState
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Action",
+    "Canvas",
+    "CanvasContext",
+    "CanvasError",
+    "CanvasProviderError",
+    "DeclarationError",
+    "JSONFileStore",
+    "JoinError",
+    "MemoryStore",
+    "Opened",
+    "RevisionConflict",
+    "Session",
+    "SharedState",
+    "ToolResult",
+    "create_canvas",
+    "join_session",
+    "run",
+]
+
+_LATER: Final = {
+    "Session": "canvas_provider.session.session",
+    "SharedState": "canvas_provider.state.shared",
+    "join_session": "canvas_provider.session.join",
+}
+"""What needs asyncio. `run` writes its handshake before asyncio is there, so importing the package
+must not load it; a program that names one of these pays for it itself."""
+
+
+def __getattr__(name: str) -> object:
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,274 @@
+"""The open instances of one provider process: from a callback of the runtime to an `Instance`.
+
+Knows which instance is which, where each is served and which document store it uses. Knows
+nothing of JSON-RPC beyond the shapes of the three callbacks, and nothing of HTTP.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from canvas_provider.canvas.context import Opened
+from canvas_provider.canvas.declaration import Canvas
+from canvas_provider.canvas.instance import Instance
+from canvas_provider.canvas.threads import Workers
+from canvas_provider.config import copilot_home
+from canvas_provider.errors import CanvasError
+from canvas_provider.protocol.copilot import (
+    CallParams,
+    CanvasActionInvokeParams,
+    CanvasOpenParams,
+    CanvasOpenResult,
+)
+from canvas_provider.session.view import InstanceSession
+from canvas_provider.state.memory import MemoryStore
+from canvas_provider.state.registry import StateRegistry
+from canvas_provider.state.store import Store
+from canvas_provider.types import MISSING, JSONValue, Missing
+
+__all__ = ["Instances", "Serve", "Served"]
+
+
+class Served(Protocol):
+    """A page on the air."""
+
+    @property
+    def url(self) -> str:
+        """Where it is. Holds the token: never log it."""
+
+    async def aclose(self, reason: Literal["closed", "shutdown"]) -> None:
+        """End its event streams with `closed` and this reason, then free the port."""
+
+
+Serve = Callable[[Instance], Awaitable[Served]]
+"""Puts the page of an instance on the air."""
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """One instance, its page, and what the runtime was last told about it."""
+
+    instance: Instance
+    session: InstanceSession
+    opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    updating: asyncio.Lock = field(default_factory=asyncio.Lock)
+    served: Served | None = None
+    input: JSONValue | Missing = MISSING
+    presented: CanvasOpenResult = field(default_factory=CanvasOpenResult)
+
+
+class Instances:
+    """`open`, `invoke` and `close` take the parameters of the runtime's callbacks.
+
+    All may run at once, also for one instance: Copilot sends them so.
+    """
+
+    def __init__(
+        self,
+        canvases: Mapping[str, Canvas],
+        *,
+        serve: Serve,
+        view: Callable[[], InstanceSession],
+        reopen: Callable[[Instance, JSONValue | Missing], Awaitable[object]],
+        slow_after: float,
+    ) -> None:
+        self._canvases = canvases
+        self._serve = serve
+        self._view = view
+        self._reopen = reopen
+        self._slow_after = slow_after
+        self._workers = Workers()
+        self._entries: dict[str, _Entry] = {}
+        self._memory = MemoryStore()
+        self._registries: dict[tuple[int, str], StateRegistry] = {}
+
+    async def open(self, params: CanvasOpenParams, *, restoring: bool) -> CanvasOpenResult:
+        """Open an instance, or answer again for one that is open: same instance, same URL.
+
+        Args:
+            restoring: the runtime opens again what an earlier process had open.
+
+        Raises:
+            CanvasError: the handler's own, or ours; an instance that was open stays as it was.
+        """
+        entry = self._entry(params)
+        if entry.updating.locked():
+            return entry.presented
+        async with entry.opening:
+            reopened = restoring or entry.instance.phase == "open"
+            try:
+                opened = await entry.instance.open(params.get("input", MISSING), reopened=reopened)
+                await self._put_on_air(entry, opened)
+            except BaseException:
+                if entry.presented.get("url") is None and entry.instance.phase != "open":
+                    self._forget(entry)
+                raise
+            entry.input = params.get("input", MISSING)
+            return self._present(entry, opened)
+
+    async def invoke(self, params: CanvasActionInvokeParams) -> JSONValue:
+        """Run an action for the agent.
+
+        Raises:
+            CanvasError: `instance_not_open`, or what the action answers.
+        """
+        entry = self._entries.get(params["instanceId"])
+        if entry is None:
+            # A restore that failed: the runtime still sends us its actions
+            # (observed with Copilot CLI 1.0.102).
+            raise _not_open(params)
+        if entry.instance.phase == "opening":
+            async with entry.opening:
+                pass
+        entry.session.follow(params)
+        outcome = await entry.instance.invoke(
+            params["actionName"], params.get("input", MISSING), author="agent"
+        )
+        return outcome.result
+
+    async def close(self, params: CallParams) -> None:
+        """Close an instance for good. One that is not open is closed already."""
+        entry = self._entries.get(params["instanceId"])
+        if entry is None:
+            return
+        self._forget(entry)
+        await self._take_off_air(entry, "closed")
+
+    async def aclose(self) -> None:
+        """Take every page off the air, leave every lifespan, flush and close the stores."""
+        entries = list(self._entries.values())
+        self._entries.clear()
+        await _all(self._take_off_air(entry, "shutdown") for entry in entries)
+        await _all(registry.aclose() for registry in self._registries.values())
+        self._registries.clear()
+
+    # --- One entry
+
+    def _entry(self, params: CanvasOpenParams) -> _Entry:
+        entry = self._entries.get(params["instanceId"])
+        if entry is None:
+            entry = self._create(params)
+            self._entries[params["instanceId"]] = entry
+        elif entry.instance.canvas.id != params["canvasId"]:
+            raise CanvasError(
+                "instance_of_other_canvas",
+                f"Instance {params['instanceId']!r} belongs to canvas "
+                f"{entry.instance.canvas.id!r}: use another instance id.",
+            )
+        entry.session.follow(params)
+        return entry
+
+    def _create(self, params: CanvasOpenParams) -> _Entry:
+        canvas = self._canvases.get(params["canvasId"])
+        if canvas is None:
+            raise CanvasError(
+                "unknown_canvas", f"This extension has no canvas {params['canvasId']!r}."
+            )
+        session = self._view()
+        instance = Instance(
+            canvas,
+            instance_id=params["instanceId"],
+            session_id=params["sessionId"],
+            extension_id=params["extensionId"],
+            registry=self._registry(canvas, params["extensionId"]),
+            session=session,
+            update=self._update,
+            workers=self._workers,
+            slow_after=self._slow_after,
+        )
+        return _Entry(instance, session)
+
+    def _forget(self, entry: _Entry) -> None:
+        if self._entries.get(entry.instance.instance_id) is entry:
+            del self._entries[entry.instance.instance_id]
+
+    async def _put_on_air(self, entry: _Entry, opened: Opened) -> None:
+        instance = entry.instance
+        if opened.url is not None or entry.served is not None or not instance.canvas.has_page:
+            return
+        try:
+            entry.served = await self._serve(instance)
+        except BaseException:
+            await instance.close(explicit=False)
+            raise
+        instance.url = entry.served.url
+
+    async def _take_off_air(self, entry: _Entry, reason: Literal["closed", "shutdown"]) -> None:
+        """Pages first, so that nobody talks to an instance that is leaving."""
+        try:
+            await self._end_page(entry, reason)
+        finally:
+            await entry.instance.close(explicit=reason == "closed")
+        async with entry.opening:
+            # An open that was under way may have put a page on the air meanwhile.
+            await self._end_page(entry, reason)
+
+    async def _end_page(self, entry: _Entry, reason: Literal["closed", "shutdown"]) -> None:
+        served, entry.served = entry.served, None
+        if served is not None:
+            await served.aclose(reason)
+
+    def _present(self, entry: _Entry, opened: Opened) -> CanvasOpenResult:
+        instance = entry.instance
+        url = opened.url if entry.served is None else entry.served.url
+        told: CanvasOpenResult = {}
+        if url is not None:
+            told["url"] = url
+        if instance.title is not None:
+            told["title"] = instance.title
+        if instance.status is not None:
+            told["status"] = instance.status
+        entry.presented = told
+        return told
+
+    # --- Updates, stores
+
+    async def _update(self, instance: Instance, title: str | None, status: str | None) -> None:
+        """Tell the host a new title or status by opening the instance again.
+
+        There is no other way (observed with Copilot CLI 1.0.102). The callback that comes back is
+        answered from `presented`; the input is sent again, or the runtime would forget it.
+        """
+        entry = self._entries[instance.instance_id]
+        async with entry.updating:
+            told = entry.presented.copy()
+            if title is not None:
+                told["title"] = title
+            if status is not None:
+                told["status"] = status
+            before, entry.presented = entry.presented, told
+            try:
+                await self._reopen(instance, entry.input)
+            except BaseException:
+                entry.presented = before
+                raise
+
+    def _registry(self, canvas: Canvas, extension_id: str) -> StateRegistry | None:
+        if canvas.state_type is None:
+            return None
+        store: Store = canvas.store if canvas.store is not None else self._memory
+        name = re.sub(r"[^\w.-]+", "-", extension_id.rpartition(":")[2]).lstrip(".") or "canvas"
+        registry = self._registries.get((id(store), name))
+        if registry is None:
+            folder = copilot_home() / "extensions" / name / "artifacts"
+            registry = StateRegistry(store.resolve(folder))
+            self._registries[id(store), name] = registry
+        return registry
+
+
+def _not_open(params: CanvasActionInvokeParams) -> CanvasError:
+    return CanvasError(
+        "instance_not_open",
+        f"Canvas instance {params['instanceId']!r} is not open. Open it again with the same "
+        "instance id, then retry.",
+    )
+
+
+async def _all(awaitables: Iterable[Coroutine[object, object, None]]) -> None:
+    """Await them side by side; all of them end before the first error is raised."""
+    results = await asyncio.gather(*awaitables, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result

@@ -1,0 +1,95 @@
+"""`join_session`: from a process that Copilot started to a `Session`."""
+
+from collections.abc import Generator, Sequence
+from types import TracebackType
+from typing import Any
+
+from canvas_provider.canvas.declaration import Canvas
+from canvas_provider.session.handshake import Handshake, begin_on_stdio
+from canvas_provider.session.process import Lifeline, end_program
+from canvas_provider.session.session import Session
+from canvas_provider.wire.stdio import Pipes
+from canvas_provider.wire.transports import PipeTransport
+
+__all__ = ["JoinSession", "join", "join_session"]
+
+
+def join_session(*, canvases: Sequence[Canvas]) -> "JoinSession":
+    """Join the Copilot session that started this process.
+
+    Either of:
+
+        async with join_session(canvases=[kanban]) as session:
+            await session.wait_closed()
+
+        session = await join_session(canvases=[kanban])
+
+    From here on stdin and stdout belong to Copilot: `print()` goes to stderr, `input()` sees the
+    end of the file. EOF on stdin, SIGTERM, SIGINT and the end of Copilot end the session. If the
+    program is not in `wait_closed` then, it is ended too, by `SystemExit`: Copilot waits for its
+    exit.
+
+    Raises:
+        JoinError: not started by Copilot, or Copilot refused. Let it end the process at once: one
+            that lives on blocks the user's first turn.
+        DeclarationError: what is contributed cannot work.
+    """
+    return JoinSession(canvases)
+
+
+class JoinSession:
+    """What `join_session` returns: await it, or enter it."""
+
+    def __init__(self, canvases: Sequence[Canvas]) -> None:
+        self._canvases = canvases
+        self._session: Session | None = None
+
+    def __await__(self) -> Generator[Any, None, Session]:
+        return self._join().__await__()
+
+    async def __aenter__(self) -> Session:
+        self._session = await self._join()
+        return self._session
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        assert self._session is not None
+        await self._session.aclose()
+
+    async def _join(self) -> Session:
+        pipes, handshake = begin_on_stdio(self._canvases)
+        return await join(pipes, handshake)
+
+
+async def join(pipes: Pipes, handshake: Handshake) -> Session:
+    """Go on from a handshake that is written; the process now lives and dies with the session.
+
+    Raises:
+        JoinError: Copilot refused, or went away.
+    """
+    # The one late import: the runtime answers the handshake while these 150 ms pass.
+    from canvas_provider.session.codec import speed_up
+    from canvas_provider.session.web import LoopbackWeb
+
+    speed_up(handshake.connection)
+    lifeline = Lifeline(handshake.settings.shutdown_deadline)
+
+    def closed() -> None:
+        lifeline.detach()
+        if lifeline.is_ending and session.joined and not session.is_awaited:
+            end_program()
+
+    session = Session(
+        handshake,
+        PipeTransport(pipes.read_fd, pipes.write_fd),
+        LoopbackWeb(),
+        on_lost=lifeline.start_clock,
+        on_closed=closed,
+    )
+    lifeline.attach(session.begin_close)
+    await session.join()
+    return session

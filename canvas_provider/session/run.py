@@ -1,0 +1,29 @@
+"""`run`: the whole program of an extension in one call."""
+
+import sys
+
+from canvas_provider.canvas.declaration import Canvas
+from canvas_provider.errors import DeclarationError, JoinError
+from canvas_provider.session.handshake import begin_on_stdio
+
+__all__ = ["run"]
+
+
+def run(*canvases: Canvas) -> None:
+    """Join the Copilot session that started this process and serve it until it ends.
+
+    Blocks; call it at the end of the program, with at least one canvas. Uses uvloop where it is
+    installed. For more, see `join_session`.
+
+    Raises:
+        SystemExit: with status 1, when the join fails; stderr says why, and what to do.
+    """
+    try:
+        pipes, handshake = begin_on_stdio(canvases)
+        # Only now: asyncio alone takes as long as everything before.
+        from canvas_provider.session.loop import serve
+
+        serve(pipes, handshake)
+    except (JoinError, DeclarationError) as error:
+        print(f"canvas_provider: {error}", file=sys.stderr)  # noqa: T201  # it is the program
+        raise SystemExit(1) from None

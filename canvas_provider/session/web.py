@@ -1,0 +1,23 @@
+"""Pages on loopback servers: what brings starlette and uvicorn into the process.
+
+Only `join` imports this module, after the handshake is written.
+"""
+
+from canvas_provider.canvas.instance import Instance
+from canvas_provider.serving.server import LoopbackServers
+from canvas_provider.web.service import Served, serve_instance
+
+__all__ = ["LoopbackWeb"]
+
+
+class LoopbackWeb:
+    """A `WebStack` on 127.0.0.1."""
+
+    def __init__(self) -> None:
+        self._servers = LoopbackServers()
+
+    async def serve(self, instance: Instance) -> Served:
+        return await serve_instance(instance, self._servers)
+
+    async def aclose(self) -> None:
+        await self._servers.aclose()
