@@ -27,6 +27,9 @@ LOOPBACK: Final = "127.0.0.1"
 
 BACKLOG: Final = 128
 
+LAST_GRACE: Final = 0.1
+"""Seconds that a request that was cut off gets to clean up."""
+
 
 class LoopbackServers:
     """The servers of one event loop."""
@@ -89,14 +92,27 @@ class Origin:
             connection.shutdown()
         if tasks := set(self._state.tasks):
             _, late = await asyncio.wait(tasks, timeout=grace)
-            for task in late:
-                task.cancel()
-            if late:
-                await asyncio.wait(late, timeout=grace)
-        for connection in tuple(self._state.connections):
-            connection.transport.abort()
+            await self._cut_off(late)
         # The loop closes sockets in its next step.
         await asyncio.sleep(0)
+
+    async def _cut_off(self, tasks: "set[asyncio.Task[None]]") -> None:
+        for connection in tuple(self._state.connections):
+            connection.transport.abort()
+        # In this step the apps learn that their client is gone; most end by themselves.
+        await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=LAST_GRACE)
+
+    async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except asyncio.CancelledError:
+            # Cut off by `aclose`, and no failure of the app that uvicorn should report.
+            if self._server is not None:
+                raise
 
     async def _listen(self, port: int) -> None:
         loop = asyncio.get_running_loop()
@@ -116,7 +132,7 @@ class Origin:
 
     def _create_protocol(self) -> "_Protocol":
         protocol = _Protocol(self._config, self._state, self._scope_state)
-        protocol.app = self._app
+        protocol.app = self._run
         return protocol
 
 

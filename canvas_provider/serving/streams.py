@@ -110,7 +110,7 @@ class _Page:
     """One reader: idle (everything was handed to its transport) or busy catching up."""
 
     __slots__ = (
-        "_backlog", "_begun", "_behind", "_catching_up", "_last", "_max_backlog", "_send", "_size",
+        "_backlog", "_behind", "_catching_up", "_last", "_max_backlog", "_open", "_send", "_size",
         "_snapshot",
     )  # fmt: skip
 
@@ -118,7 +118,7 @@ class _Page:
         self._send = send
         self._snapshot = snapshot
         self._max_backlog = max_backlog
-        self._begun = False
+        self._open = False
         self._backlog: list[bytes] = []
         self._size = 0
         self._behind = False
@@ -127,16 +127,17 @@ class _Page:
 
     def begin(self, opening: bytes, last: bytes | None) -> None:
         """Send the first frames; only now the page takes others."""
-        self._begun = True
+        self._open = True
         if opening:
             self._write(opening)
         if last is not None:
             self.end(last)
 
     def push(self, frame: bytes) -> None:
+        if not self._open or self._last is not None:
+            return
         if self._catching_up is None:
-            if self._begun:
-                self._write(frame)
+            self._write(frame)
         elif not self._behind:
             self._size += len(frame)
             self._backlog.append(frame)
@@ -146,18 +147,19 @@ class _Page:
 
     def beat(self) -> None:
         """Show an idle line that somebody is there."""
-        if self._catching_up is None and self._last is None:
+        if self._open and self._catching_up is None:
             self._write(KEEP_ALIVE)
 
     def end(self, last: bytes) -> None:
-        if self._begun and self._last is None:
+        if self._open and self._last is None:
             self._last = last
             if self._catching_up is None:
+                self._open = False
                 self._write(last, more_body=False)
 
     def drop(self) -> None:
         """The reader is gone."""
-        self._begun = False
+        self._open = False
         if self._catching_up is not None:
             self._catching_up.cancel()
 
@@ -171,18 +173,18 @@ class _Page:
             return
         except Exception:
             logger.exception("An event stream could not be written")
-            self._begun = False
+            self._open = False
             return
         self._catching_up = asyncio.create_task(self._catch_up(steps, waiting))
 
     async def _catch_up(self, steps: Generator[Any, None, None], waiting: object) -> None:
         try:
             await _finish(steps, waiting)
-            while (message := self._next_message()) is not None:
+            while self._open and (message := self._next_message()) is not None:
                 await self._send(message)
         except Exception:
             logger.exception("An event stream could not be written")
-            self._begun = False
+            self._open = False
         finally:
             self._catching_up = None
 
@@ -193,7 +195,7 @@ class _Page:
         if body:
             return {"type": "http.response.body", "body": body, "more_body": True}
         if (last := self._last) is not None:
-            self._begun = False
+            self._open = False
             return {"type": "http.response.body", "body": last, "more_body": False}
         return None
 

@@ -3,6 +3,7 @@
     event     id        data
     snapshot  revision  {"revision": 7, "state": …}       first, and when a patch would not do
     patch     revision  {"revision": 8, "ops": […], "author": "agent", "action": "move_card"}
+                        with "previous" where that is not the revision before
     NAME      –         what `ctx.emit(NAME, data)` sent
     closed    –         {"reason": "closed" | "shutdown"}  the last one
 
@@ -36,7 +37,7 @@ class Feed:
         self.stream = EventStream(
             opening=self._opening, snapshot=self._snapshot, max_pages=instance.canvas.max_streams
         )
-        self._latest: tuple[int, bytes] = (-1, b"")
+        self._latest: tuple[int, JSONValue, bytes] = (-1, None, b"")
         self._unsubscribe: list[Callable[[], None]] = [
             instance.subscribe_events(self._on_event),
         ]
@@ -72,10 +73,13 @@ class Feed:
 
     def _snapshot(self) -> bytes:
         number, document = self.document()
-        if self._latest[0] != number:
+        known_number, known_document, frame = self._latest
+        # By identity as well: after a reset of its store, a document has an earlier number again.
+        if number != known_number or document is not known_document:
             data = {"revision": number, "state": document}
-            self._latest = number, _encode("snapshot", data, id=number)
-        return self._latest[1]
+            frame = _encode("snapshot", data, id=number)
+            self._latest = number, document, frame
+        return frame
 
 
 def _encode(name: str, data: object, *, id: int | None = None) -> bytes:
@@ -89,6 +93,8 @@ def _encode_patch(revision: "Revision") -> bytes:
         "author": revision.author,
         "action": revision.action,
     }
+    if revision.previous != revision.number - 1:
+        data["previous"] = revision.previous
     return _encode("patch", data, id=revision.number)
 
 

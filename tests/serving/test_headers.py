@@ -2,10 +2,9 @@ import base64
 import hashlib
 
 import pytest
-from starlette.types import Receive, Scope, Send
-
 from canvas_provider.serving.headers import ContentPolicy, SecurityHeaders, inline_hashes
 from canvas_provider.serving.responses import send_response
+from starlette.types import Receive, Scope, Send
 from tests.support.asgi import ask
 
 
@@ -42,7 +41,10 @@ def test_the_policy_admits_the_own_origin_and_data_images() -> None:
     [
         ({"img-src": ("https://a.test",)}, {"img-src": [*BASE["img-src"], "https://a.test"]}),
         ({"connect-src": ("https://a.test",)}, {"connect-src": ["'self'", "https://a.test"]}),
-        ({"script-src-elem": ("https://a.test",)}, {"script-src-elem": ["'self'", "https://a.test"]}),
+        (
+            {"script-src-elem": ("https://a.test",)},
+            {"script-src-elem": ["'self'", "https://a.test"]},
+        ),
         ({"object-src": ("https://a.test",)}, {"object-src": ["https://a.test"]}),
         ({"frame-ancestors": ("https://a.test",)}, {"frame-ancestors": ["https://a.test"]}),
         ({"sandbox": ("allow-scripts",)}, {"sandbox": ["allow-scripts"]}),
@@ -117,7 +119,7 @@ async def test_every_response_carries_the_security_headers() -> None:
     assert answer["referrer-policy"] == "no-referrer"
     assert answer["x-content-type-options"] == "nosniff"
     assert answer["cache-control"] == "no-store"
-    assert "x-frame-options" not in dict(answer.headers)
+    assert b"x-frame-options" not in dict(answer.headers)
 
 
 async def test_a_header_that_a_response_sets_itself_stays_alone() -> None:

@@ -2,7 +2,6 @@ import subprocess
 import sys
 
 import uvicorn
-
 from canvas_provider.serving.sse import EventSourceResponse, ServerSentEvent, encode_event
 
 

@@ -60,7 +60,7 @@ async def test_one_timer_serves_them_all() -> None:
         timers.append(delay)
         return call_later(delay, callback, *args, **kwargs)
 
-    loop.call_later = counted  # type: ignore[method-assign]
+    loop.call_later = counted  # type: ignore[assignment,method-assign]
     ticker = Ticker(15.0)
     contexts = [ticker.calling(print) for _ in range(100)]
     for context in contexts:

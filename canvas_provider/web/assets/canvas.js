@@ -241,13 +241,13 @@ export class Canvas {
     notify(this.#subscribers, state, snapshotOf(revision));
   }
 
-  /** @param {{revision: number, ops: Operation[], author: Change["author"], action: string | null}} data */
-  #onPatch({ revision, ops, author, action }) {
-    if (this.#revision === null || revision > this.#revision + 1) {
+  /**
+   * @param {{revision: number, previous?: number, ops: Operation[], author: Change["author"],
+   *   action: string | null}} data
+   */
+  #onPatch({ revision, previous = revision - 1, ops, author, action }) {
+    if (previous !== this.#revision) {
       this.#resynchronise();
-      return;
-    }
-    if (revision <= this.#revision) {
       return;
     }
     let paths;
