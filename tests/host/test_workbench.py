@@ -1,0 +1,213 @@
+"""The development session: an extension's life, from start to end, in plain words."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from canvas_provider.host.registry import HostRefusal
+from canvas_provider.host.workbench import Extension, Workbench
+from canvas_provider.types import JSONObject
+from tests.support.scripted import BOARD, RUN, write_extension
+
+pytestmark = pytest.mark.process
+
+
+FORKING: JSONObject = {"phase": "starting", "detail": "", "pid": None}
+
+
+class Watched:
+    """A workbench and what it told, in order."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self.bench = bench
+        self.told: list[tuple[str, JSONObject]] = []
+        self._news = asyncio.Event()
+        bench.subscribe(self._hear)
+
+    def _hear(self, kind: str, data: JSONObject) -> None:
+        self.told.append((kind, data))
+        self._news.set()
+
+    @property
+    def phase(self) -> str:
+        return self.bench.status.phase
+
+    async def wait_until(self, is_true: Callable[[], bool]) -> None:
+        """Wait for something that is told of."""
+        async with asyncio.timeout(5):
+            while not is_true():
+                self._news.clear()
+                await self._news.wait()
+
+    def log(self, source: str) -> list[str]:
+        return [line.text for line in self.bench.log if line.source == source]
+
+    def instances(self) -> list[JSONObject]:
+        instances = self.bench.describe()["instances"]
+        assert isinstance(instances, list)
+        return instances  # type: ignore[return-value]  # that is what they are
+
+
+@asynccontextmanager
+async def workbench(folder: Path, source: str = BOARD + RUN) -> AsyncIterator[Watched]:
+    script = write_extension(folder / "board", source)
+    extension = Extension(script, "board")
+    bench = Workbench(extension, working_directory=str(folder), workspace_path=str(folder))
+    try:
+        async with asyncio.timeout(20):
+            yield Watched(bench)
+    finally:
+        await bench.aclose(2)
+
+
+async def test_the_only_canvas_that_needs_no_input_opens_by_itself(tmp_path: Path) -> None:
+    async with workbench(tmp_path) as it:
+        await it.bench.start()
+        assert it.phase == "ready"
+        (instance,) = it.instances()
+        assert (instance["instanceId"], instance["title"]) == ("main", "My board")
+        assert instance["isReady"] is True
+    assert it.phase == "stopped"
+
+
+async def test_a_canvas_that_needs_input_waits_for_it(tmp_path: Path) -> None:
+    source = BOARD + '\nCANVAS["inputSchema"] = {"required": ["project"]}\n' + RUN
+    async with workbench(tmp_path, source) as it:
+        await it.bench.start()
+        assert it.phase == "ready"
+        assert it.instances() == []
+
+
+async def test_of_two_canvases_none_opens_by_itself(tmp_path: Path) -> None:
+    source = BOARD.replace("(CANVAS,)", '(CANVAS, {**CANVAS, "id": "other"})') + RUN
+    async with workbench(tmp_path, source) as it:
+        await it.bench.start()
+        assert len(it.bench.runtime.list()) == 2
+        assert it.instances() == []
+
+
+async def test_a_reload_starts_a_new_process_and_keeps_what_is_open(tmp_path: Path) -> None:
+    async with workbench(tmp_path) as it:
+        await it.bench.start()
+        before = it.bench.status.pid
+        await it.bench.reload()
+        assert it.phase == "ready"
+        assert it.bench.status.pid not in (None, before)
+        # It was asked for before the extension had its answer, but that may come later.
+        await it.bench.runtime.open("board", "main")
+        (instance,) = it.instances()
+        assert instance["status"] == str(it.bench.status.pid)
+        assert instance["isReady"] is True
+
+
+async def test_a_crash_is_explained_and_leaves_the_instance_waiting(tmp_path: Path) -> None:
+    async with workbench(tmp_path) as it:
+        await it.bench.start()
+        with pytest.raises(HostRefusal, match="failed with message: .+"):
+            await it.bench.runtime.invoke("main", "die")
+        await it.wait_until(lambda: it.phase == "failed")
+        assert it.bench.status.detail == "The extension ended (exit code 3)."
+        assert "goodbye" in it.log("stderr")
+        (instance,) = it.instances()
+        assert instance["isReady"] is False
+        await it.bench.reload()
+        assert it.phase == "ready"
+
+
+async def test_a_crash_at_start_is_explained_with_its_stderr(tmp_path: Path) -> None:
+    async with workbench(tmp_path, "import no_such_package\n") as it:
+        await it.bench.start()
+        assert it.phase == "failed"
+        assert it.bench.status.detail == (
+            "The extension ended before it had joined the session (exit code 1)."
+        )
+        assert any("No module named 'no_such_package'" in line for line in it.log("stderr"))
+        (it.bench.extension.script).write_text(BOARD + RUN, encoding="utf-8")
+        await it.bench.reload()
+        assert it.phase == "ready"
+
+
+async def test_a_refused_declaration_is_explained(tmp_path: Path) -> None:
+    source = BOARD + '\ndel CANVAS["description"]\n' + RUN
+    async with workbench(tmp_path, source) as it:
+        await it.bench.start()
+        assert it.phase == "failed"
+        assert it.bench.status.detail == (
+            "The session refused what the extension declares: "
+            "invalid canvas contributions: missing field `description`"
+        )
+
+
+async def test_stray_output_breaks_the_connection_and_is_explained(tmp_path: Path) -> None:
+    """Specification: facts 2.5. What writes past the claimed descriptor is beyond help."""
+    source = (
+        BOARD
+        + "async def main():\n    peer, _ = await join()\n"
+        + "    os.write(claim_stdio().write_fd, b'hello\\n\\n\\n\\r\\n\\r\\n')\n"
+        + "    await asyncio.sleep(60)\n"
+        + RUN
+    )
+    async with workbench(tmp_path, source) as it:
+        await it.bench.start()
+        await it.wait_until(lambda: it.phase == "failed")
+        assert it.bench.status.detail.startswith("The connection broke while")
+        assert it.bench.runtime.list() == []
+
+
+async def test_an_extension_that_never_joins_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Specification: facts 2.1."""
+    monkeypatch.setattr("canvas_provider.host.workbench.JOIN_DEADLINE", 0.3)
+    async with workbench(tmp_path, "import time\ntime.sleep(60)\n") as it:
+        await it.bench.start()
+        assert it.phase == "failed"
+        assert "did not join the session within" in it.bench.status.detail
+
+
+async def test_closing_during_the_start_leaves_no_process(tmp_path: Path) -> None:
+    async with workbench(tmp_path, "import time\ntime.sleep(60)\n") as it:
+        starting = asyncio.create_task(it.bench.start())
+        await it.wait_until(lambda: it.bench.status.pid is not None)
+        pid = it.bench.status.pid
+        assert pid is not None
+        await it.bench.aclose(0.2)
+        await starting
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+async def test_closing_during_a_reload_starts_nothing(tmp_path: Path) -> None:
+    source = BOARD + "\nimport signal\nsignal.signal(15, signal.SIG_IGN)\n" + RUN
+    async with workbench(tmp_path, source) as it:
+        await it.bench.start()
+        pid = it.bench.status.pid
+        assert pid is not None
+        reloading = asyncio.create_task(it.bench.reload())
+        await asyncio.sleep(0)  # noqa: TID251 - so that the reload has begun
+        await it.bench.aclose(0.2)
+        await reloading
+        assert it.phase == "stopped"
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+        assert sum(data == FORKING for _, data in it.told) == 1
+
+
+async def test_what_the_extension_logs_and_asks_is_shown(tmp_path: Path) -> None:
+    source = (
+        BOARD
+        + "async def main():\n    peer, session = await join()\n"
+        + "    await peer.request('session.log', {**session, 'message': 'hm'})\n"
+        + "    await peer.request('session.send', {**session, 'prompt': 'Do it.'})\n"
+        + "    print('sent', file=sys.stderr, flush=True)\n    await peer.wait_closed()\n"
+        + RUN
+    )
+    async with workbench(tmp_path, source) as it:
+        await it.bench.start()
+        await it.wait_until(lambda: "sent" in it.log("stderr"))
+        assert it.log("session") == ["hm", "Prompt to the agent: Do it."]
+        methods = [entry.method for entry in it.bench.traffic.entries]
+        assert methods.count("session.log") == 2
