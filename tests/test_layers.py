@@ -22,9 +22,8 @@ FREE: Final = {"errors", "types", "config"}
 JSON: Final = {"pydantic_core"}
 """The codec; the standard library's costs a quarter of the throughput (measured)."""
 
-
-TYPES_ONLY: Final = {"typing_extensions"}
-"""Needed by nobody who runs the code."""
+MODELS: Final = {"pydantic", "pydantic_core", "typing_extensions"}
+"""pydantic, and the two packages that its own types come from."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,10 @@ LAYERS: Final = {
     "config": Layer({"errors", "types"}),
     "boot": Layer({"wire"}),
     "wire": Layer(),
-    "state": Layer(set(), {"pydantic"} | JSON, {"redis": "state.redis"}),
+    "state": Layer(set(), MODELS, {"redis": "state.redis"}),
     "protocol": Layer(),
     "serving": Layer(set(), {"starlette", "uvicorn", "sse_starlette"} | JSON),
-    "canvas": Layer({"protocol", "state"}, {"pydantic", "jsonschema"} | JSON),
+    "canvas": Layer({"protocol", "state"}, {"jsonschema"} | MODELS),
     "web": Layer({"canvas", "state", "serving"}, {"starlette"} | JSON),
     "session": Layer({"wire", "protocol", "canvas", "state", "web"}, {"uvloop"} | JSON),
     "host": Layer(
@@ -59,7 +58,7 @@ LAYERS: Final = {
     "sdk": Layer({"canvas", "web", "session"}, {"copilot"}),
     "ahp": Layer({"host", "wire", "protocol"}, {"aiohttp"}),
     "testing": Layer(CORE | {"ahp"}, {"httpx"}, {"pytest": "testing.plugin"}),
-    "cli": Layer(CORE | {"ahp", "testing", "sdk"}, {"click", "watchfiles"}),
+    "cli": Layer(CORE | {"", "ahp", "testing", "sdk"}, {"click", "watchfiles"}),
 }
 
 ROOT: Final = {"", "__main__"}
@@ -76,8 +75,6 @@ class Import:
     line: int
     at_import: bool
     """It happens when the module is imported."""
-    for_types: bool
-    """It never happens: a type checker reads it."""
 
     def __str__(self) -> str:
         return f"{self.module or '__init__'}:{self.line} imports {self.target}"
@@ -92,26 +89,24 @@ def is_for_types(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
 
 
-def find_imports(
-    module: str, nodes: list[ast.stmt], at_import: bool = True, for_types: bool = False
-) -> Iterator[Import]:
+def find_imports(module: str, nodes: list[ast.stmt], at_import: bool = True) -> Iterator[Import]:
     for node in nodes:
         match node:
             case ast.Import(names=names):
                 for name in names:
-                    yield Import(module, name.name, node.lineno, at_import, for_types)
+                    yield Import(module, name.name, node.lineno, at_import)
             case ast.ImportFrom(module=source, names=names, level=level):
                 assert level == 0, f"{module}:{node.lineno}: a relative import"
                 for name in names:
                     # What is imported may be a module or a name in one: both are tried.
                     target = f"{source}.{name.name}"
-                    yield Import(module, target, node.lineno, at_import, for_types)
+                    yield Import(module, target, node.lineno, at_import)
             case _:
                 inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
                 for block in ("body", "orelse", "finalbody", "handlers", "cases"):
-                    unseen = for_types or (is_for_types(node) and block == "body")
-                    here = at_import and not inside and not unseen
-                    yield from find_imports(module, getattr(node, block, []), here, unseen)
+                    later = inside or (is_for_types(node) and block == "body")
+                    here = at_import and not later
+                    yield from find_imports(module, getattr(node, block, []), here)
 
 
 MODULES: Final = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
@@ -157,8 +152,7 @@ def test_each_third_party_package_has_its_place() -> None:
     for found in IMPORTS:
         package = found.target.partition(".")[0]
         layer = layer_of(found.module)
-        if package == NAME or package in sys.stdlib_module_names | TYPES_ONLY:
-            assert found.for_types or package not in TYPES_ONLY, str(found)
+        if package == NAME or package in sys.stdlib_module_names:
             continue
         allowed = LAYERS[layer] if layer not in ROOT else Layer()
         if package not in allowed.third_party and allowed.only_in.get(package) != found.module:

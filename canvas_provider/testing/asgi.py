@@ -232,6 +232,10 @@ class _Exchange:
             raise self._error
 
     async def abort(self) -> None:
+        """Cut it off, as a server that closes its connections does."""
+        if not self._complete and self._error is None:
+            text = "The connection was closed before the response was whole."
+            self._error = httpx.RemoteProtocolError(text, request=self._request)
         self._gone.set()
         self._room.set()
         self.task.cancel()

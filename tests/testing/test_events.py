@@ -11,7 +11,7 @@ from canvas_provider.testing.events import EventParser
 
 def parse(text: str) -> list[PageEvent]:
     parser = EventParser()
-    events = [parser.feed(line) for line in text.split("\n")]
+    events = [parser.feed(line) for line in text.splitlines()]
     return [event for event in events if event is not None]
 
 
