@@ -104,7 +104,7 @@ async def test_open_pages_are_told_of_the_end_and_the_port_is_free(tmp_path: Pat
             http.stream("GET", url + "events") as response,
         ):
             lines = response.aiter_lines()
-            assert await anext(lines) == "event: snapshot"
+            assert [await anext(lines) for _ in range(2)] == ["id: 0", "event: snapshot"]
             it.process.terminate()
             rest = [line async for line in lines]
         assert 'data: {"reason":"shutdown"}' in [line.replace(" :", ":") for line in rest]
@@ -165,6 +165,7 @@ async def test_what_hangs_is_cut_off_at_the_deadline(tmp_path: Path) -> None:
         "run(board)\n"
     )
     async with provider(_write(tmp_path, source)) as it:
+        await it.open()
         it.process.terminate()
         assert await it.exit_code(within=3) == 1
 
