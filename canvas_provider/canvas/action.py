@@ -16,7 +16,7 @@ Handler = Callable[..., Any]
 """`def` (runs in a thread of ours) or `async def`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Action:
     """One action, field by field as in the Node SDK.
 

@@ -2,7 +2,6 @@
 
 import inspect
 import types
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, get_type_hints
 
@@ -13,12 +12,12 @@ from canvas_provider.errors import DeclarationError
 __all__ = ["Resolver", "Site", "call_method"]
 
 
-@dataclass(frozen=True, slots=True)
 class Site:
     """Where a declaration stands, for the text of its refusal."""
 
-    canvas: str
-    action: str | None = None
+    def __init__(self, canvas: str, action: str | None = None) -> None:
+        self.canvas = canvas
+        self.action = action
 
     def refuse(self, message: str, field: str | None = None) -> DeclarationError:
         return DeclarationError(message, canvas=self.canvas, action=self.action, field=field)

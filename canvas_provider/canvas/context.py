@@ -27,7 +27,7 @@ else:
 __all__ = ["CanvasContext", "InstanceHandle", "Opened", "SessionView"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Opened:
     """What `on_open` answers. With a `url`, no server of ours starts for the instance."""
 

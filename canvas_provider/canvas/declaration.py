@@ -43,7 +43,7 @@ _MAX_STREAMS: Final = 256
 _AUDIENCES: Final = ("agent", "person", "both")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Route:
     """A route of the author's own beside ours, as in Starlette."""
 

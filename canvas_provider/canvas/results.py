@@ -5,22 +5,21 @@ surrogates, integers beyond 2**53, cycles) is an error that names the place: one
 cost the connection.
 """
 
-import base64
+import binascii
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields, is_dataclass
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from enum import Enum
-from pathlib import PurePath
-from typing import Any, Final
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, Final
 
 from canvas_provider.errors import NotJSON
 from canvas_provider.protocol.copilot import ToolResultObject
-from canvas_provider.types import JSONObject, JSONValue
+from canvas_provider.types import MISSING, JSONObject, JSONValue
+
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 __all__ = ["Image", "ToolResult", "to_json_value"]
 
@@ -31,7 +30,7 @@ _DEEPEST: Final = 200
 """Levels of containers. pydantic-core, which writes the JSON, gives up at 255."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Image:
     """A picture for the agent. `description` is the text that a model sees with it."""
 
@@ -40,7 +39,7 @@ class Image:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ToolResult:
     """A result the agent sees as bare text, with pictures, instead of as JSON.
 
@@ -74,7 +73,7 @@ class ToolResult:
 
 def _image(image: Image | bytes) -> JSONObject:
     given = image if isinstance(image, Image) else Image(image)
-    data = base64.b64encode(given.data).decode("ascii")
+    data = binascii.b2a_base64(given.data, newline=False).decode("ascii")
     return {
         "data": data,
         "mimeType": given.mime_type,
@@ -84,7 +83,7 @@ def _image(image: Image | bytes) -> JSONObject:
 
 
 def to_json_value(value: object) -> JSONValue:
-    """Return `value` as JSON, sharing no list or dict with it.
+    """Return `value` as JSON, sharing no list or dict with it. Treat what was a draft as frozen.
 
     Models and dataclasses become objects; dates ISO 8601; enums their value; paths, UUIDs and
     Decimals text; bytes base64; sets sorted lists; numpy values what `tolist()` gives.
@@ -171,17 +170,17 @@ class _Converter:
 
     def _key(self, key: object) -> str:
         if isinstance(key, Enum):
-            key = key.value
-        if isinstance(key, date | time | UUID | PurePath | Decimal) or type(key) in (int, str):
-            return str(key.isoformat() if isinstance(key, date | time) else key)
-        if isinstance(key, str):
-            return str.__str__(key)
-        raise self.fail(f"keys of JSON objects are text, not {type(key).__name__}")
+            return self._key(key.value)
+        text = key if type(key) is int else MISSING if isinstance(key, bool) else _scalar(key)
+        if type(text) not in (str, int):
+            raise self.fail(f"keys of JSON objects are text, not {type(key).__name__}")
+        return str(text)
 
     def _other(self, value: Any) -> JSONValue:
-        for kinds, convert in _SCALARS:
-            if isinstance(value, kinds):
-                return self.convert(convert(value))
+        if (kind := getattr(type(value), "__draft_kind__", None)) is not None:
+            return kind.plain(value)  # type: ignore[no-any-return]  # a `state.recording.Draft`
+        if (scalar := _scalar(value)) is not MISSING:
+            return self.convert(scalar)
         if isinstance(value, ToolResult):
             return self.convert(value.to_wire())
         pydantic = sys.modules.get("pydantic")
@@ -220,7 +219,17 @@ class _Converter:
             return converted
 
 
-def _duration(value: timedelta) -> str:
+def _scalar(value: object) -> object:
+    """Return the JSON form of a value that has parts for nobody, or `MISSING`."""
+    for module, name, convert in _SCALARS:
+        # A value of a type whose module is not loaded cannot exist.
+        loaded = sys.modules.get(module)
+        if loaded is not None and isinstance(value, getattr(loaded, name)):
+            return convert(value)
+    return MISSING
+
+
+def _duration(value: "timedelta") -> str:
     """Write ISO 8601, as pydantic does: `-P1DT2H3.5S`."""
     sign, value = ("-", -value) if value.days < 0 else ("", value)
     hours, seconds = divmod(value.seconds, 3600)
@@ -233,14 +242,27 @@ def _duration(value: timedelta) -> str:
     return f"{sign}P{days}T{clock}" if clock else f"{sign}P{days or 'T0S'}"
 
 
-_SCALARS: Final[tuple[tuple[Any, Callable[[Any], object]], ...]] = (
-    (Enum, lambda value: value.value),
-    (str, str.__str__),
-    (int, int.__int__),
-    (float, float.__float__),
-    ((datetime, date, time), lambda value: value.isoformat()),
-    (timedelta, _duration),
-    ((bytes, bytearray, memoryview), lambda value: base64.b64encode(value).decode("ascii")),
-    ((Decimal, UUID, PurePath), str),
+def _isoformat(value: Any) -> str:
+    return value.isoformat()  # type: ignore[no-any-return]
+
+
+def _base64(value: Any) -> str:
+    return binascii.b2a_base64(value, newline=False).decode("ascii")
+
+
+_SCALARS: Final[tuple[tuple[str, str, Callable[[Any], object]], ...]] = (
+    ("enum", "Enum", lambda value: value.value),
+    ("builtins", "str", str.__str__),
+    ("builtins", "int", int.__int__),
+    ("builtins", "float", float.__float__),
+    ("builtins", "bytes", _base64),
+    ("builtins", "bytearray", _base64),
+    ("builtins", "memoryview", _base64),
+    ("datetime", "date", _isoformat),  # and datetime, which is one
+    ("datetime", "time", _isoformat),
+    ("datetime", "timedelta", _duration),
+    ("decimal", "Decimal", str),
+    ("pathlib", "PurePath", str),
+    ("uuid", "UUID", str),
 )
-"""In this order: a `StrEnum` is an Enum and a str, numpy's float64 is a float."""
+"""By module and name, in this order: a `StrEnum` is an Enum and a str, numpy's float64 a float."""

@@ -7,7 +7,6 @@ so that a canvas made of them starts without pydantic. All else, and every const
 
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Annotated, Any, Final, Literal, NewType, Union, get_args, get_origin
 
@@ -19,17 +18,23 @@ Convert = Callable[[Any], Any]
 """From a JSON value that fits the schema to what the handler gets."""
 
 
-@dataclass(frozen=True, slots=True)
 class Shape:
     """What a type means at the JSON edge."""
 
-    schema: JSONObject
-    convert: Convert | None = None
-    """None: the value as it came."""
-    kinds: frozenset[type] = frozenset()
-    """The types of the JSON values that fit. Empty: any."""
-    as_is: type | None = None
-    """Values of exactly this type need no conversion."""
+    def __init__(
+        self,
+        schema: JSONObject,
+        convert: Convert | None = None,
+        kinds: frozenset[type] = frozenset(),
+        as_is: type | None = None,
+    ) -> None:
+        self.schema = schema
+        self.convert = convert
+        """None: the value as it came."""
+        self.kinds = kinds
+        """The types of the JSON values that fit. Empty: any."""
+        self.as_is = as_is
+        """Values of exactly this type need no conversion."""
 
 
 class _NeedsPydantic(Exception):
@@ -78,7 +83,7 @@ def _shape(annotation: Any) -> Shape:
         raise _NeedsPydantic
     shape = _bare(base)
     if metadata:
-        return replace(shape, schema=describe(shape.schema, metadata))
+        return Shape(describe(shape.schema, metadata), shape.convert, shape.kinds, shape.as_is)
     return shape
 
 

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING as NO_DEFAULT
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, get_origin, get_type_hints
 
 from canvas_provider.canvas.annotation import Site
@@ -12,12 +12,14 @@ from canvas_provider.canvas.context import CanvasContext
 __all__ = ["Seed", "read_seed"]
 
 
-@dataclass(frozen=True, slots=True)
 class Seed:
     """The state's type, and the author's factory of its first value, if there is one."""
 
-    type: Any
-    factory: Callable[[CanvasContext[Any]], Any] | None = None
+    def __init__(
+        self, type: Any, factory: Callable[[CanvasContext[Any]], Any] | None = None
+    ) -> None:
+        self.type = type
+        self.factory = factory
 
 
 def read_seed(state: Any, site: Site) -> Seed | None:

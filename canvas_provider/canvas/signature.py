@@ -7,7 +7,6 @@ converted. What cannot work is refused with what to write instead.
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, get_args, get_origin
 
 from canvas_provider.canvas.annotation import Resolver, Site, call_method
@@ -35,30 +34,35 @@ _NOTHING: Final[JSONObject] = {"type": "object", "properties": {}, "additionalPr
 ANY_OBJECT: Final[JSONObject] = {"type": "object"}
 
 
-@dataclass(slots=True)
 class Plan:
     """How to check an input and call the handler with it."""
 
-    handler: Callable[..., Any]
-    is_async: bool
-    schema: JSONObject | None
-    """What is declared to the runtime. None: no schema."""
-    validator: Validator
-    arguments: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-    """Makes the keyword arguments of a checked input; None for the long form."""
-    context: str | None = None
-    """The parameter that gets the context."""
-    draft: str | None = None
-    """The parameter that gets the open change of the state."""
-    timeout: float | None = None
-    """Seconds; None: no limit."""
-    only: Author | None = None
-    """The one who may invoke it; None: all."""
-    needs_context: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        typed = self.arguments is not None
-        self.needs_context = not typed or self.context is not None or self.draft is not None
+    def __init__(
+        self,
+        handler: Callable[..., Any],
+        schema: JSONObject | None,
+        validator: Validator,
+        *,
+        arguments: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+        context: str | None = None,
+        draft: str | None = None,
+    ) -> None:
+        self.handler = handler
+        self.is_async = is_async(handler)
+        self.schema = schema
+        """What is declared to the runtime. None: no schema."""
+        self.validator = validator
+        self.arguments = arguments
+        """Makes the keyword arguments of a checked input; None for the long form."""
+        self.context = context
+        """The parameter that gets the context."""
+        self.draft = draft
+        """The parameter that gets the open change of the state."""
+        self.needs_context = arguments is None or context is not None or draft is not None
+        self.timeout: float | None = None
+        """Seconds; None: no limit."""
+        self.only: Author | None = None
+        """The one who may invoke it; None: all."""
 
     def call(
         self, checked: dict[str, Any], context: CanvasContext[Any] | None, draft: object = None
@@ -83,18 +87,21 @@ class Plan:
         return self.handler(**arguments)
 
 
-@dataclass(slots=True)
 class _Input:
     """One parameter that the caller fills in."""
 
-    name: str
-    key: str
-    annotation: Any
-    default: Any
-    metadata: list[Any]
-    schema: JSONObject = field(default_factory=dict)
-    convert: Convert | None = None
-    as_is: type | None = None
+    def __init__(
+        self, name: str, key: str, annotation: Any, default: Any, metadata: list[Any]
+    ) -> None:
+        self.name = name
+        self.key = key
+        """What agent and page call it."""
+        self.annotation = annotation
+        self.default = default
+        self.metadata = metadata
+        self.schema: JSONObject = {}
+        self.convert: Convert | None = None
+        self.as_is: type | None = None
 
     @property
     def required(self) -> bool:
@@ -115,7 +122,7 @@ def compile_long_form(handler: Any, schema: JSONValue, *, site: Site, subject: s
     except ValueError:
         pass  # some built-in callables have no signature
     declared, checked = _widen(schema, subject)
-    return Plan(handler, is_async(handler), declared, Validator(checked, subject))
+    return Plan(handler, declared, Validator(checked, subject))
 
 
 def _widen(schema: JSONValue, subject: str) -> tuple[JSONObject | None, JSONObject]:
@@ -160,7 +167,7 @@ def compile_typed(
     schema, arguments = _assemble(inputs, site)
     declared = schema if inputs else None
     validator = Validator(schema, subject)
-    return Plan(function, is_async(function), declared, validator, arguments, context, draft)
+    return Plan(function, declared, validator, arguments=arguments, context=context, draft=draft)
 
 
 def is_async(function: Any) -> bool:

@@ -20,6 +20,10 @@ class Color(Enum):
     RED = "red"
 
 
+class Nothing(Enum):
+    NONE = None
+
+
 class Size(IntEnum):
     LARGE = 2
 
@@ -94,6 +98,7 @@ VALUES: list[tuple[object, JSONValue]] = [
     (Color.RED, "red"),
     (Size.LARGE, 2),
     (Mood.GOOD, "good"),
+    (Nothing.NONE, None),
     (date(2026, 11, 30), "2026-11-30"),
     (datetime(2026, 11, 30, 12, tzinfo=UTC), "2026-11-30T12:00:00+00:00"),
     (time(12, 30), "12:30:00"),
@@ -185,6 +190,8 @@ def cyclic() -> list[object]:
         (print, "(root)"),
         ({(1, 2): 3}, "(root)"),
         ({None: 3}, "(root)"),
+        ({True: 3}, "(root)"),
+        ({1.5: 3}, "(root)"),
         ({1: "a", "1": "b"}, "/1"),
         (Point(float("nan")), "/x"),
         ([Scalar(float("nan"))], "/0"),
