@@ -62,7 +62,7 @@ class PanelApp:
         # The snapshot is the whole state, so it also stands for whatever a page has missed.
         self._stream = EventStream(opening=lambda scope: self._snapshot(), snapshot=self._snapshot)
         workbench.subscribe(lambda kind, data: self._stream.publish(_encode(kind, data)))
-        policy = ContentPolicy({"frame-src": FRAMES, "frame-ancestors": ()})
+        policy = ContentPolicy({"frame-src": FRAMES, "frame-ancestors": ("'none'",)})
         app: ASGIApp = ContentTypeGuard(BodyLimit(self._create_site(), MAX_BODY))
         app = TokenGuard(OriginGuard(app, self._hosts), token)
         self._app = SecurityHeaders(HostGuard(app, self._hosts), policy)

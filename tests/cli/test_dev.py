@@ -1,0 +1,174 @@
+"""`canvas-provider dev`, as a command in a terminal."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from canvas_provider.cli.main import main
+from click.testing import CliRunner
+from tests.support.scripted import BOARD, RUN, write_extension
+
+pytestmark = pytest.mark.process
+
+
+class Terminal:
+    """The running command and what it printed."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.output = ""
+        self._news = asyncio.Event()
+        self._reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        assert self.process.stdout is not None
+        while chunk := await self.process.stdout.read(65536):
+            self.output += chunk.decode()
+            self._news.set()
+
+    async def see(self, pattern: str) -> str:
+        """Wait until the output matches; return the whole match."""
+        async with asyncio.timeout(10):
+            while (match := re.search(pattern, self.output)) is None:
+                self._news.clear()
+                await self._news.wait()
+        return match.group(0)
+
+    async def end(self, number: signal.Signals, within: float) -> int:
+        """Send a signal, and wait for the end and the last output."""
+        self.process.send_signal(number)
+        async with asyncio.timeout(within):
+            code = await self.process.wait()
+        await self._reading
+        return code
+
+
+@asynccontextmanager
+async def dev(*arguments: str, directory: Path, **environment: str) -> AsyncIterator[Terminal]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "canvas_provider", "dev", *arguments),
+        cwd=directory,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
+    )
+    terminal = Terminal(process)
+    try:
+        yield terminal
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+        await terminal._reading
+
+
+async def snapshot(url: str) -> dict[str, object]:
+    """What the panel shows now."""
+    async with httpx.AsyncClient(base_url=url) as http, http.stream("GET", "events") as stream:
+        async for line in stream.aiter_lines():
+            if line.startswith("data: "):
+                shown: dict[str, object] = json.loads(line.removeprefix("data: "))
+                return shown
+    raise AssertionError("the stream ended")
+
+
+async def test_one_address_is_printed_and_the_board_is_open(tmp_path: Path) -> None:
+    write_extension(tmp_path / "my board é")
+    async with dev("my board é", "--no-browser", directory=tmp_path) as terminal:
+        url = await terminal.see(r"http://\S+")
+        pid = int((await terminal.see(r"ready \(process (\d+)\)")).split()[-1].strip(")"))
+        async with asyncio.timeout(5):
+            while not (shown := await snapshot(url))["instances"]:
+                pass
+        assert isinstance(shown["extension"], dict)
+        assert shown["extension"]["id"] == "project:my board é"
+        assert isinstance(shown["session"], dict)
+        assert shown["session"]["workingDirectory"] == str(tmp_path)
+        assert await terminal.end(signal.SIGINT, within=1.0) == 130
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+        with pytest.raises(httpx.ConnectError):
+            await snapshot(url)
+    assert len(re.findall(r"http://", terminal.output)) == 1
+    assert "Traceback" not in terminal.output
+
+
+async def test_an_extension_that_hangs_is_gone_within_a_second(tmp_path: Path) -> None:
+    source = BOARD + "\nimport signal\nsignal.signal(15, signal.SIG_IGN)\n" + RUN
+    write_extension(tmp_path / "board", source)
+    async with dev("board", "--no-browser", directory=tmp_path) as terminal:
+        pid = int((await terminal.see(r"ready \(process (\d+)\)")).split()[-1].strip(")"))
+        assert await terminal.end(signal.SIGINT, within=1.2) == 130
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+async def test_a_crash_at_start_is_told_in_plain_words_and_can_be_mended(tmp_path: Path) -> None:
+    script = write_extension(tmp_path / "board", "import no_such_package\n")
+    async with dev("board", "--no-browser", directory=tmp_path) as terminal:
+        url = await terminal.see(r"http://\S+")
+        await terminal.see("No module named 'no_such_package'")
+        await terminal.see(r"The extension ended before it had joined the session \(exit code 1\)")
+        await terminal.see("Fix it, then reload it in the panel.")
+        script.write_text(BOARD + RUN, encoding="utf-8")
+        async with httpx.AsyncClient(base_url=url) as http:
+            assert (await http.post("reload", json={})).status_code == 200
+        await terminal.see("ready")
+        assert await terminal.end(signal.SIGTERM, within=1.0) == 130
+
+
+async def test_a_file_is_named_after_itself_and_stderr_is_shown(tmp_path: Path) -> None:
+    script = write_extension(tmp_path, "import sys\nprint('hi', file=sys.stderr)\n" + BOARD + RUN)
+    script.rename(tmp_path / "tasks.py")
+    async with dev("tasks.py", "--no-browser", directory=tmp_path) as terminal:
+        assert await terminal.see("tasks")
+        await terminal.see("│ hi\n")
+        await terminal.see("ready")
+
+
+async def test_a_browser_is_opened_where_there_is_a_display(tmp_path: Path) -> None:
+    write_extension(tmp_path / "board")
+    browser = tmp_path / "browser"
+    browser.write_text('#!/bin/sh\necho "opened $1"\n', encoding="utf-8")
+    browser.chmod(0o755)
+    environment = {"DISPLAY": ":0", "BROWSER": str(browser)}
+    async with dev("board", directory=tmp_path, **environment) as terminal:
+        await terminal.see(r"opened http://127.0.0.1:\d+/\S{43}/")
+
+
+def test_a_port_that_is_taken_is_explained(tmp_path: Path) -> None:
+    script = write_extension(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = CliRunner().invoke(main, ["dev", str(script), "--port", port, "--no-browser"])
+    assert result.exit_code == 1
+    assert f"Port {port} cannot be used" in result.output
+
+
+@pytest.mark.parametrize(
+    ("create", "name", "message"),
+    [
+        ("", "nowhere", "does not exist"),
+        ("empty/readme.md", "empty", "has no extension.py: name the .py file itself"),
+        ("notes.txt", "notes.txt", "is no .py file"),
+    ],
+)
+def test_a_path_that_is_no_extension_is_a_usage_error(
+    tmp_path: Path, create: str, name: str, message: str
+) -> None:
+    if create:
+        (tmp_path / create).parent.mkdir(exist_ok=True)
+        (tmp_path / create).touch()
+    result = CliRunner().invoke(main, ["dev", str(tmp_path / name)])
+    assert result.exit_code == 2
+    assert message in result.output
