@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from canvas_provider.canvas.threads import Workers
 from canvas_provider.serving.guards import (
     BodyLimit,
     ContentTypeGuard,
@@ -55,7 +56,7 @@ class InstanceApp:
         app: ASGIApp = OriginGuard(self._site, self._hosts)
         app = TokenGuard(app, token)
         app = HostGuard(app, self._hosts)
-        app = ErrorBoundary(app)
+        app = ErrorBoundary(app, canvas.id)
         self._app = SecurityHeaders(app, policy)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,15 +83,15 @@ class _Site:
     """What comes after the guards: which path is what."""
 
     def __init__(self, instance: "Instance", policy: ContentPolicy) -> None:
-        canvas = instance.canvas
+        canvas, workers = instance.canvas, Workers()
         self.feed = Feed(instance)
         self._instance = instance
         self._files = (
             DefaultPage(canvas.display_name, policy)
             if canvas.page is None
-            else PageFiles(canvas.page, policy)
+            else PageFiles(canvas.page, policy, workers)
         )
-        self._routes = AuthorRoutes(instance, policy) if canvas.routes else None
+        self._routes = AuthorRoutes(instance, policy, workers) if canvas.routes else None
         action: ASGIApp = BodyLimit(self._invoke, canvas.max_body)
         self._action = ContentTypeGuard(action)
 

@@ -1,14 +1,15 @@
 """Which HTTP status an exception is answered with: one table, and the boundary that uses it."""
 
-import logging
-import secrets
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from canvas_provider.canvas.dispatch import translate
 from canvas_provider.errors import (
     ActionTimeout,
     CanvasError,
@@ -24,8 +25,6 @@ from canvas_provider.serving.guards import TOO_LARGE
 from canvas_provider.serving.responses import NOT_FOUND, send_error
 
 __all__ = ["ErrorBoundary", "status_of"]
-
-logger = logging.getLogger("canvas_provider.web")
 
 STATUS: Final[Mapping[type[CanvasError], int]] = {
     InvalidInput: 400,
@@ -46,14 +45,15 @@ def status_of(error: CanvasError) -> int:
 
 
 class ErrorBoundary:
-    """Turn whatever an app raises into a JSON error, unless its response has begun.
+    """Turn whatever an app raises into a JSON error.
 
     A CanvasError says what its author wants said. Of anything else the caller learns an id, under
     which the traceback is logged.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, canvas_id: str) -> None:
         self._app = app
+        self._canvas_id = canvas_id
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = False
@@ -65,34 +65,34 @@ class ErrorBoundary:
 
         try:
             await self._app(scope, receive, watched)
-        except CanvasError as error:
-            status, code, message = status_of(error), error.code, error.message
-            headers: Mapping[str, str] | None = None
-        except HTTPException as error:
-            status, code, message = _describe(error)
-            headers = error.headers
-        except Exception:
-            status, code, headers = 500, "canvas_handler_error", None
-            number = secrets.token_hex(4)
-            message = f"Something went wrong in the extension. Its log says what (error {number})."
-            logger.exception("A request failed (error %s)", number)
+        except ClientDisconnect:
+            # Nobody is there to be told.
+            pass
+        except Exception as error:
+            if begun:
+                # Nothing can be said any more: the server reports it and cuts the line.
+                raise
+            await self._answer(error, send)
+
+    async def _answer(self, error: Exception, send: Send) -> None:
+        if isinstance(error, HTTPException):
+            code, message = _describe(error)
+            given = error.headers or {}
+            headers = [(name.lower().encode(), value.encode()) for name, value in given.items()]
+            await send_error(send, error.status_code, code, message, headers=headers)
         else:
-            return
-        if begun:
-            # Nothing can be said any more: the server cuts the line, and the client sees that.
-            return
-        raw = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
-        await send_error(send, status, code, message, headers=raw)
+            answer = translate(error, "request", self._canvas_id)
+            await send_error(send, status_of(answer), answer.code, answer.message)
 
 
-def _describe(error: HTTPException) -> tuple[int, str, str]:
-    if error.status_code == 404 and error.detail == HTTPStatus.NOT_FOUND.phrase:
-        return NOT_FOUND
-    if error.status_code == 413:
-        return error.status_code, TOO_LARGE, error.detail
+def _describe(error: HTTPException) -> tuple[str, str]:
+    """A code and a message; a bare 404 is the same as that of a wrong path."""
     try:
         phrase = HTTPStatus(error.status_code).phrase
     except ValueError:
         phrase = "error"
-    code = "_".join("".join(c if c.isalnum() else " " for c in phrase.lower()).split())
-    return error.status_code, code, error.detail
+    if error.status_code == 404 and error.detail == phrase:
+        return NOT_FOUND[1:]
+    if error.status_code == 413:
+        return TOO_LARGE, error.detail
+    return re.sub("[^a-z]+", "_", phrase.lower()), error.detail

@@ -4,14 +4,15 @@ Every request looks at the disk, so an edit shows at the next reload. Nothing ou
 reachable: no `..`, no symlink that leads out, no dot file.
 """
 
-import asyncio
 import html
 import mimetypes
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from starlette.responses import FileResponse, Response
 
+from canvas_provider.canvas.threads import Workers
 from canvas_provider.serving.headers import CSP, READABLE_BY_ALL, ContentPolicy, inline_hashes
 from canvas_provider.web.assets import read_asset
 
@@ -47,18 +48,18 @@ class PageFiles:
         page: a folder with an `index.html`, or one HTML file.
     """
 
-    def __init__(self, page: Path, policy: ContentPolicy) -> None:
+    def __init__(self, page: Path, policy: ContentPolicy, workers: Workers) -> None:
         self._page = page.resolve()
         self._single = self._page.is_file()
         self._policy = policy
-        self._hashed: dict[tuple[str, int, int], tuple[str, ...]] = {}
+        self._workers = workers
 
     async def respond(self, path: str) -> Response | None:
         """The response for `path`, relative to the page ("" is its index); None if there is none.
 
         Files are found, read and hashed in a thread.
         """
-        return await asyncio.to_thread(self._respond, path)
+        return await self._workers.run(partial(self._respond, path))
 
     def _respond(self, path: str) -> Response | None:
         file = self._find(path)
@@ -91,13 +92,7 @@ class PageFiles:
 
     def _html(self, file: Path) -> Response:
         content = file.read_bytes()
-        stat = file.stat()
-        key = (str(file), stat.st_mtime_ns, stat.st_size)
-        if (hashes := self._hashed.get(key)) is None:
-            hashes = tuple(inline_hashes(content.decode("utf-8-sig", "replace")))
-            self._hashed = (
-                {key: hashes} if len(self._hashed) > 64 else {**self._hashed, key: hashes}
-            )
+        hashes = inline_hashes(content.decode("utf-8-sig", "replace"))
         return _html_response(content, self._policy.for_page(hashes))
 
 

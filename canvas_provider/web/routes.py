@@ -2,9 +2,9 @@
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
@@ -12,6 +12,7 @@ from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from canvas_provider.canvas.context import CanvasContext
+from canvas_provider.canvas.threads import Workers
 from canvas_provider.serving.guards import BodyLimit, ContentTypeGuard
 from canvas_provider.serving.headers import CSP, ContentPolicy
 
@@ -25,8 +26,11 @@ __all__ = ["AuthorRoutes"]
 class AuthorRoutes:
     """Finds the route for a request, and the methods it would have taken."""
 
-    def __init__(self, instance: "Instance", policy: ContentPolicy) -> None:
-        self._routes = [_create_route(route, instance, policy) for route in instance.canvas.routes]
+    def __init__(self, instance: "Instance", policy: ContentPolicy, workers: Workers) -> None:
+        self._routes = [
+            _create_route(route, _Endpoint(route.endpoint, instance, policy, workers), instance)
+            for route in instance.canvas.routes
+        ]
 
     def find(self, scope: Scope) -> tuple[StarletteRoute | None, Scope, set[str]]:
         """The route, what it adds to the scope, and, if none takes the method, who would."""
@@ -40,23 +44,26 @@ class AuthorRoutes:
         return None, {}, allowed
 
 
-def _create_route(route: "Route", instance: "Instance", policy: ContentPolicy) -> StarletteRoute:
-    app: ASGIApp = _Endpoint(route.endpoint, instance, policy)
+def _create_route(route: "Route", app: ASGIApp, instance: "Instance") -> StarletteRoute:
     app = BodyLimit(app, instance.canvas.max_body)
     app = ContentTypeGuard(app, route.content_types)
-    path = "/" + route.path.removeprefix("./").removeprefix("/")
-    return StarletteRoute(path, app, methods=route.methods, name=route.path)
+    return StarletteRoute(route.path, app, methods=route.methods, name=route.path)
 
 
 class _Endpoint:
     """`endpoint(request)` or `endpoint(request, ctx)`, async or not, as an ASGI app."""
 
     def __init__(
-        self, endpoint: Callable[..., object], instance: "Instance", policy: ContentPolicy
+        self,
+        endpoint: Callable[..., object],
+        instance: "Instance",
+        policy: ContentPolicy,
+        workers: Workers,
     ) -> None:
         self._endpoint = endpoint
         self._instance = instance
         self._policy = policy.header
+        self._workers = workers
         self._takes_context = len(inspect.signature(endpoint).parameters) > 1
         self._is_async = inspect.iscoroutinefunction(endpoint)
 
@@ -75,12 +82,12 @@ class _Endpoint:
             response.raw_headers.append((CSP, self._policy))
         await response(scope, receive, send)
 
-    def _context(self) -> CanvasContext:
-        return CanvasContext(self._instance, input={}, author="person")
+    def _context(self) -> CanvasContext[Any]:
+        return CanvasContext[Any](self._instance, input={}, author="person")
 
     async def _call(self, *arguments: object) -> object:
         if self._is_async:
             result = self._endpoint(*arguments)
             assert isinstance(result, Awaitable)
             return await result
-        return await run_in_threadpool(self._endpoint, *arguments)
+        return await self._workers.run(partial(self._endpoint, *arguments))

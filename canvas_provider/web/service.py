@@ -62,10 +62,7 @@ class Served:
 
 
 async def serve_instance(instance: "Instance", servers: Servers) -> Served:
-    """Serve an instance at an origin and under a token of its own, until `Served.aclose`.
-
-    Sets `instance.url`.
-    """
+    """Serve an instance at an origin and under a token of its own, until `Served.aclose`."""
     token = Token(secrets.token_urlsafe(32))
     app = InstanceApp(instance, token=token)
     try:
@@ -75,6 +72,4 @@ async def serve_instance(instance: "Instance", servers: Servers) -> Served:
         raise
     # Nothing was awaited since the port was bound, so nobody has been refused.
     app.bind(origin.host)
-    served = Served(app, origin, token)
-    instance.url = served.url
-    return served
+    return Served(app, origin, token)

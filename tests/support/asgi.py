@@ -1,5 +1,6 @@
 """Ask an ASGI app one question, with any headers, also such as no HTTP client would send."""
 
+import asyncio
 from collections.abc import Iterable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,8 +57,12 @@ async def ask(
     body: Iterable[bytes] = (),
     query: str = "",
 ) -> Answer:
-    """Send a request whose body comes in these chunks, then disconnect."""
+    """Send a request whose body comes in these chunks, and wait for the whole response.
+
+    Of an event stream, wait for what comes at once, then hang up.
+    """
     answer = Answer()
+    over = asyncio.Event()
     *first, last = [*body] or [b""]
     messages: list[Message] = [
         *({"type": "http.request", "body": chunk, "more_body": True} for chunk in first),
@@ -65,15 +70,22 @@ async def ask(
     ]
 
     async def receive() -> Message:
-        return messages.pop(0) if messages else {"type": "http.disconnect"}
+        if messages:
+            return messages.pop(0)
+        await over.wait()
+        return {"type": "http.disconnect"}
 
     async def send(message: Message) -> None:
         if message["type"] == "http.response.start":
             answer.status = message["status"]
             answer.headers = list(message["headers"])
+            if any(value.startswith(b"text/event-stream") for _, value in answer.headers):
+                over.set()
         else:
             answer.body += message["body"]
-            answer.complete = not message.get("more_body", False)
+            if not message.get("more_body", False):
+                answer.complete = True
+                over.set()
 
     await app(make_scope(method, path, headers=headers, query=query), receive, send)
     return answer

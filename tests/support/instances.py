@@ -1,0 +1,69 @@
+"""An open instance and its app, without a session, a host or a socket."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import httpx
+from canvas_provider import Canvas
+from canvas_provider.canvas.instance import Instance
+from canvas_provider.state.memory import MemoryStore
+from canvas_provider.state.registry import StateRegistry
+from canvas_provider.testing.asgi import StreamingASGITransport
+from canvas_provider.types import Token
+from canvas_provider.web.app import InstanceApp, create_app
+
+HOST: Final = "127.0.0.1:4100"
+TOKEN: Final = Token("tok-En_of-43-characters-as-token_urlsafe-makes")
+BASE: Final = f"http://{HOST}/{TOKEN}/"
+
+
+class NoSession:
+    """Stands where a session would; nothing here needs one."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"a test without a session asked for {name}")
+
+
+async def _refuse_update(instance: Instance, title: str | None, status: str | None) -> None:
+    raise AssertionError("a test without a host asked for an update")
+
+
+@asynccontextmanager
+async def open_instance(canvas: Canvas, *, instance_id: str = "panel") -> AsyncIterator[Instance]:
+    registry = StateRegistry(MemoryStore())
+    instance = Instance(
+        canvas,
+        instance_id=instance_id,
+        session_id="s-1",
+        extension_id="project:board",
+        registry=registry,
+        session=NoSession(),  # type: ignore[arg-type]
+        update=_refuse_update,
+    )
+    await instance.open({})
+    try:
+        yield instance
+    finally:
+        await instance.close(explicit=False)
+        await registry.aclose()
+
+
+@asynccontextmanager
+async def open_app(canvas: Canvas) -> AsyncIterator[tuple[InstanceApp, Instance]]:
+    """An instance and the app it is served by, at `BASE`."""
+    async with open_instance(canvas) as instance:
+        app = create_app(instance, token=TOKEN, host=HOST)
+        try:
+            yield app, instance
+        finally:
+            app.close("closed")
+
+
+@asynccontextmanager
+async def open_client(canvas: Canvas) -> AsyncIterator[tuple[httpx.AsyncClient, Instance]]:
+    """An instance, and a client at its address."""
+    async with open_app(canvas) as (app, instance):
+        transport = StreamingASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url=BASE) as http:
+            yield http, instance
