@@ -1,6 +1,7 @@
 """A whole turn of the real CLI: what the model is told, and what it reads back."""
 
 import json
+from typing import Any
 
 import pytest
 from tests.support.copilot_cli import CopilotCLI
@@ -13,9 +14,9 @@ pytestmark = [pytest.mark.copilot, pytest.mark.process]
 async def test_a_model_works_on_the_board_and_reads_our_errors(cli: CopilotCLI) -> None:
     install(KANBAN, cli.project)
 
-    def invoke(action: str, input: dict[str, object] | None) -> tuple[str, dict[str, object]]:
-        call = {"instanceId": "board", "actionName": action, "input": input}
-        return "invoke_canvas_action", call
+    def invoke(action: str, input: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
+        arguments = {"instanceId": "board", "actionName": action, "input": input}
+        return "invoke_canvas_action", arguments
 
     async with scripted_model(
         # Models send null for "nothing", as the description of the tool tells them.

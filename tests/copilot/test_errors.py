@@ -13,7 +13,8 @@ from typing import Annotated, Any
 from canvas_provider import Action, CanvasError, create_canvas, run
 
 canvas = create_canvas(
-    id="faults", display_name="Faults", description="Everything that can go wrong.", state=dict[str, Any],
+    id="faults", display_name="Faults", description="Everything that can go wrong.",
+    state=dict[str, Any],
     actions=[Action(name="unhandled", description="Nothing handles it.")],
 )
 

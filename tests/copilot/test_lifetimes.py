@@ -27,7 +27,8 @@ async def lifespan(ctx: CanvasContext):
     note("left")
 
 canvas = create_canvas(
-    id="lasting", display_name="Lasting", description="Keeps what it is told.", state=dict[str, Any],
+    id="lasting", display_name="Lasting", description="Keeps what it is told.",
+    state=dict[str, Any],
     store=JSONFileStore(HERE / "store"), lifespan=lifespan,
 )
 

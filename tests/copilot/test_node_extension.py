@@ -29,7 +29,7 @@ async def test_a_canvas_in_node_opens_answers_and_closes(cli: CopilotCLI) -> Non
     assert await session.invoke("one", "echo", {"a": 1}) == {"got": {"a": 1}}
     assert len(cli.processes()) == 1
     await session.close("one")
-    assert await session.list_open() == []
+    assert await session.open_instances() == []
 
     await cli.stop()
     await cli.wait_no_processes(5)

@@ -157,7 +157,8 @@ class CLISession:
         self._events = events
         self.session_id: Final[str] = session.session_id
 
-    async def list(self) -> list[dict[str, Any]]:
+    async def canvases(self) -> list[dict[str, Any]]:
+        """What every extension has declared."""
         async with asyncio.timeout(TIMEOUT):
             listed: dict[str, Any] = (await self._session.rpc.canvas.list()).to_dict()
         return listed["canvases"]  # type: ignore[no-any-return]
@@ -166,12 +167,12 @@ class CLISession:
         """Wait until an extension has declared this canvas."""
 
         async def find() -> dict[str, Any] | None:
-            canvases = await self.list()
+            canvases = await self.canvases()
             return next((each for each in canvases if each["canvasId"] == canvas_id), None)
 
         return await self._poll(find, f"canvas {canvas_id!r} to be listed")
 
-    async def list_open(self) -> "list[dict[str, Any]]":
+    async def open_instances(self) -> list[dict[str, Any]]:
         async with asyncio.timeout(TIMEOUT):
             listed: dict[str, Any] = (await self._session.rpc.canvas.list_open()).to_dict()
         return listed["openCanvases"]  # type: ignore[no-any-return]
@@ -180,7 +181,7 @@ class CLISession:
         """Wait until the runtime has opened this instance, or opened it again."""
 
         async def find() -> dict[str, Any] | None:
-            instances = await self.list_open()
+            instances = await self.open_instances()
             return next((each for each in instances if each["instanceId"] == instance_id), None)
 
         return await self._poll(find, f"instance {instance_id!r} to be open")
@@ -213,7 +214,7 @@ class CLISession:
         async with asyncio.timeout(TIMEOUT):
             await self._session.rpc.canvas.close(CanvasCloseRequest(instance_id=instance_id))
 
-    async def extensions(self) -> "list[dict[str, Any]]":
+    async def extensions(self) -> list[dict[str, Any]]:
         async with asyncio.timeout(TIMEOUT):
             listed: dict[str, Any] = (await self._session.rpc.extensions.list()).to_dict()
         return listed["extensions"]  # type: ignore[no-any-return]
@@ -243,7 +244,7 @@ class CLISession:
         async with asyncio.timeout(TIMEOUT):
             await self._session.send_and_wait(prompt)
 
-    def events(self, kind: str) -> "list[Any]":
+    def events(self, kind: str) -> list[Any]:
         """The data of every event of this type so far."""
         return [event.data for event in self._events if str(event.type.value) == kind]
 
