@@ -44,11 +44,6 @@ class Document:
             self._view = self.shape.view(self.value, None)
         return self._view
 
-    @property
-    def changing(self) -> bool:
-        """Whether a change is under way."""
-        return self._change is not None
-
     def begin(self) -> "Change":
         """Begin a change.
 

@@ -25,10 +25,16 @@ __all__ = [
     "ListDraft",
     "ListNode",
     "ListView",
+    "new_dict",
+    "new_list",
     "refuse_use",
     "refuse_write",
     "specialise",
 ]
+
+new_dict = dict.__new__
+new_list = list.__new__
+"""Make an empty node of a class; only shapes do."""
 
 _dict_get = dict.__getitem__
 _dict_put = dict.__setitem__
@@ -54,6 +60,10 @@ class DictNode(dict[str, Any]):
     """Reading, for drafts and views alike."""
 
     __slots__ = ("__draft_base__", "__draft_link__")
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        # `type(draft)(...)`, as in `dataclasses.asdict`: nodes come from shapes only.
+        return dict(*args, **kwargs)
 
     __draft_live__ = False
 
@@ -197,6 +207,10 @@ class ListNode(list[Any]):
     """Reading, for drafts and views alike."""
 
     __slots__ = ("__draft_base__", "__draft_link__")
+
+    def __new__(cls, items: Iterable[Any] = ()) -> Any:
+        # As for `DictNode`.
+        return list(items)
 
     __draft_live__ = False
 
@@ -478,7 +492,8 @@ def _refusing(base: type, names: Iterable[str], refuse: Callable[..., NoReturn])
 
 DictView = type("DictView", (DictNode,), _refusing(dict, _DICT_WRITES, refuse_write))
 ListView = type("ListView", (ListNode,), _refusing(list, _LIST_WRITES, refuse_write))
-_closed = {"__repr__": _closed_repr}
+_closed: dict[str, Any] = {"__repr__": _closed_repr}
+_closed["__draft_live__"] = None
 DictClosed = type(
     "DictClosed",
     (DictNode,),

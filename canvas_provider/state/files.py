@@ -57,7 +57,7 @@ class Files:
         self._directory = directory
         self._offload = Offload()
         self._known: dict[str, _Known] = {}
-        self._listeners: dict[str, list[Callable[[Stored], None]]] = {}
+        self._listeners: dict[str, list[Callable[[], None]]] = {}
         self._told: dict[str, _Mark | None] = {}
         self._ticker: Ticker | None = None
 
@@ -139,7 +139,7 @@ class Files:
 
     # In the loop:
 
-    def watch(self, key: str, listener: Callable[[Stored], None]) -> Callable[[], None]:
+    def watch(self, key: str, listener: Callable[[], None]) -> Callable[[], None]:
         """See `JSONFileStore.watch`."""
         self._listeners.setdefault(key, []).append(listener)
         if self._ticker is None:
@@ -169,7 +169,7 @@ class Files:
             elif self._told.get(key, _NEVER) != mark:
                 self._told[key] = mark
                 for listener in list(listeners):
-                    listener(known.stored or Stored(0, None))
+                    listener()
 
     def _stop(self) -> None:
         if self._ticker is not None:

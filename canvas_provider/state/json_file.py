@@ -83,7 +83,7 @@ class JSONFileStore:
         """
         await self._work().commit(key, expected_revision, document)
 
-    def watch(self, key: str, listener: Callable[[Stored], None]) -> Callable[[], None]:
+    def watch(self, key: str, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` when somebody else changes the file: looked at twice a second."""
         return self._work().watch(key, listener)
 

@@ -162,7 +162,7 @@ class ObjectKind(MappingKind):
     def accept(self, node: Draft, key: Any, value: Any) -> Element:
         """Return what to hold at `key` for a written `value`."""
         check_key(key, "")
-        return self.shape_of(key).accept(value, node, key)
+        return _held(self.shape_of(key), value, node, key)
 
     def release(self, key: str) -> None:
         """Refuse to delete what must be there."""
@@ -185,7 +185,7 @@ class ListKind:
 
     def accept(self, node: Draft, key: int, value: Any) -> Element:
         """Return what to hold at `key` for a written `value`."""
-        return self.item.accept(value, node, key)
+        return _held(self.item, value, node, key)
 
     def new_log(self, node: Draft) -> Log:
         return Log()
@@ -194,12 +194,12 @@ class ListKind:
         node.__draft_link__ = link
 
     def recheck(self, node: Any, key: int, recording: Recording) -> None:
-        # Items are compared by value when the change is described, so marking is enough.
-        log = recording.mark(node)
-        if log.prefix is None:
-            log.keys.update(dict.fromkeys(range(len(node))))
-        else:
+        log = recording.logs.get(id(node))
+        if log is not None and log.prefix is not None:
+            # Items have shifted: all are compared by value when the change is described.
             log.prefix = log.suffix = 0
+        elif list.__getitem__(node, key) != self.item.decode(node.__draft_base__[key]):
+            recording.mark(node).keys[key] = None
 
     def _window(self, node: Any, log: Log) -> tuple[int, int]:
         """Return where the items lie that may have shifted, as start and end."""
@@ -332,6 +332,16 @@ class ListKind:
 
     def turn(self, node: Any, closed: bool) -> None:
         node.__class__ = node.__draft_closed__ if closed else node.__draft_view__
+
+
+def _held(shape: "Shape", value: Any, node: Draft, key: Any) -> Element:
+    """Return what a container holds for a written `value`."""
+    element = shape.accept(value, node, key)
+    if shape.lazy or is_node(element):
+        return element
+    recording = node.__draft_link__.recording
+    recording.cells.append((node, key))
+    return shape.draft(element, recording.link(node))
 
 
 def _old(node: Draft, key: str) -> Any:

@@ -43,6 +43,7 @@ class LiveDocument:
         self._listeners: list[Callable[[Revision], None]] = []
         self._unwatch: Callable[[], None] | None = None
         self._catching_up: asyncio.Task[None] | None = None
+        self._storing = False
         self._saving: asyncio.Task[None] | None = None
 
     @property
@@ -122,10 +123,14 @@ class LiveDocument:
         previous = document.revision
         storing = self._store.commit(self._key, previous, *prepared)
         cancelled = None
-        if self._store.immediate:
-            await storing
-        else:
-            cancelled = await self._finish(storing)
+        self._storing = True
+        try:
+            if self._store.immediate:
+                await storing
+            else:
+                cancelled = await self._finish(storing)
+        finally:
+            self._storing = False
         change.complete()
         revision = Revision(
             document.revision, prepared.operations, author, action, time.time(), previous
@@ -211,10 +216,9 @@ class LiveDocument:
             self._unwatch()
             self._unwatch = None
 
-    def _on_stored(self, stored: Stored) -> None:
-        # Our own commits come back here, too, before they are complete.
-        ours = self._document.revision + (self._document.changing)
-        if stored.revision != ours and self._catching_up is None:
+    def _on_stored(self) -> None:
+        # A commit of our own is no news. A commit by others during one of ours makes ours fail.
+        if not self._storing and self._catching_up is None:
             self._catching_up = self.loop.create_task(self._catch_up())
             self._catching_up.add_done_callback(self._caught_up)
 

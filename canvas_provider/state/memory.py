@@ -26,7 +26,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._documents: dict[str, Stored] = {}
-        self._listeners: dict[str, list[Callable[[Stored], None]]] = {}
+        self._listeners: dict[str, list[Callable[[], None]]] = {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self._documents)} documents)"
@@ -58,12 +58,12 @@ class MemoryStore:
         actual = self._documents.get(key, _NOTHING)[0]
         if actual != expected_revision:
             raise RevisionConflict(expected_revision, actual)
-        stored = self._documents[key] = Stored(expected_revision + 1, document)
+        self._documents[key] = Stored(expected_revision + 1, document)
         if self._listeners:
             for listener in self._listeners.get(key, ()):
-                listener(stored)
+                listener()
 
-    def watch(self, key: str, listener: Callable[[Stored], None]) -> Callable[[], None]:
+    def watch(self, key: str, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` within each commit of `key`, the caller's own included."""
         listeners = self._listeners.get(key, [])
         self._listeners[key] = [*listeners, listener]

@@ -2,7 +2,7 @@
 
 A shape opens the JSON of its place as a draft or view, and accepts what an author writes there.
 Plain JSON, and TypedDicts, lists and dicts of it, are known here. Every other type needs pydantic,
-which comes with `typed`, imported at its first use.
+which comes with `compile`, imported at its first use.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from canvas_provider.state.kinds import ListKind, ObjectKind
 from canvas_provider.state.recording import Draft, Element, Link, Recording, is_node, plain
 from canvas_provider.types import JSONValue
 
-__all__ = ["PLAIN", "PlainShape", "Shape", "fresh", "own_node", "place_of", "shape_of"]
+__all__ = ["PLAIN", "PlainShape", "Shape", "create_value", "fresh", "own_node", "place_of", "shape_of"]
 
 
 class Shape:
@@ -58,7 +58,11 @@ class Shape:
         raise NotImplementedError
 
     def hold(self, raw: JSONValue) -> Element:
-        """Return what a container holds for the JSON of one item."""
+        """Return what the view of a container holds for the JSON of one item."""
+        return raw if self.lazy else self.view(raw, None)
+
+    def real(self, raw: JSONValue) -> Any:
+        """Return the value of a node, as somebody outside of any change has it."""
         return raw
 
     def json(self, element: Element) -> JSONValue:
@@ -104,16 +108,23 @@ class PlainShape(Shape):
     def draft(self, raw: Any, link: Link) -> Element:
         if type(raw) is not dict and type(raw) is not list:
             return raw
-        node = (self._dicts if type(raw) is dict else self._lists)[0](raw)
+        node = self._node(raw, 0)
         node.__draft_link__ = link
         node.__draft_base__ = raw
         link.recording.nodes.append(node)
         return node
 
     def view(self, raw: Any, link: Link | None) -> Element:
-        if type(raw) is dict:
-            return self._dicts[1](raw)
-        return self._lists[1](raw) if type(raw) is list else raw
+        return self._node(raw, 1) if type(raw) is dict or type(raw) is list else raw
+
+    def _node(self, items: Any, which: int) -> Any:
+        if type(items) is dict:
+            node: Any = nodes.new_dict(self._dicts[which])
+            dict.update(node, items)
+        else:
+            node = nodes.new_list(self._lists[which])
+            list.extend(node, items)
+        return node
 
     def accept(self, value: Any, parent: Draft, key: Any) -> Element:
         recording = parent.__draft_link__.recording
@@ -130,7 +141,7 @@ class PlainShape(Shape):
         return None
 
     def seed(self, create: Callable[[], Any] | None) -> JSONValue:
-        value = {} if create is None else _create(create)
+        value = {} if create is None else create_value(create)
         document = plain(value) if is_node(value) else self._take(value, Recording(), "", 0)
         if not isinstance(document, (dict, list)):
             raise StateError("a state is an object or array: begin with a dict or list")
@@ -162,8 +173,7 @@ class PlainShape(Shape):
         """Return `items`, as a node of its own if it holds nodes."""
         if not any(map(is_node, elements)):
             return items
-        cls = (self._dicts if type(items) is dict else self._lists)[0]
-        return fresh(cls(items), elements, recording)
+        return fresh(self._node(items, 0), elements, recording)
 
 
 def _scalar(value: Any, path: str) -> JSONValue:
@@ -181,7 +191,7 @@ def _scalar(value: Any, path: str) -> JSONValue:
     )
 
 
-def _create(create: Callable[[], Any]) -> Any:
+def create_value(create: Callable[[], Any]) -> Any:
     """Call `create`; a TypedDict or a generic such as `dict[str, int]` begins empty."""
     origin = get_origin(create)
     return (dict if is_typeddict(create) else origin or create)()
@@ -231,7 +241,7 @@ def shape_of(state_type: Any) -> Shape:
     """
     if state_type is None or _is_plain(state_type):
         return PLAIN
-    return import_module("canvas_provider.state.typed").shape_of(state_type)  # type: ignore[no-any-return]
+    return import_module("canvas_provider.state.compile").shape_of(state_type)  # type: ignore[no-any-return]
 
 
 _PLAIN_TYPES: Final = (dict, list, str, int, float, bool, NoneType, None, Any, object)

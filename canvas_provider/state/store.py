@@ -61,8 +61,11 @@ class Store(Protocol):
             StoreError: it cannot be written; nothing was.
         """
 
-    def watch(self, key: str, listener: Callable[[Stored], None]) -> Callable[[], None]:
-        """Call `listener`, in the running loop, with what others commit. Returns the way out."""
+    def watch(self, key: str, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener`, in the running loop, when the document is another: `load` it then.
+
+        It may be called for commits of one's own, too. Returns the way out.
+        """
 
     async def aclose(self) -> None:
         """Let go of files and threads. What was committed stays. May be called twice."""

@@ -1,0 +1,150 @@
+"""Between the values of a type and their JSON, by pydantic. Imported with `typed`, once needed.
+
+The JSON is pydantic's: by alias, without computed fields, so that it can be read back.
+"""
+
+import json
+from typing import Any, NoReturn
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from canvas_provider.errors import InvalidState, NotJSON, StateError
+from canvas_provider.state.json import ensure_json, escape
+from canvas_provider.state.recording import is_node, plain
+from canvas_provider.types import JSONValue
+
+__all__ = ["Codec", "invalid", "unwrap"]
+
+_SHOWN = 3
+"""How many problems an error text names."""
+
+
+class Codec:
+    """Validates, writes and reads the values of one annotation. The work begins at first use."""
+
+    def __init__(self, annotation: Any) -> None:
+        self.annotation = annotation
+        self._adapter: TypeAdapter[Any] | None = None
+
+    @property
+    def adapter(self) -> TypeAdapter[Any]:
+        """pydantic's adapter."""
+        if self._adapter is None:
+            self._adapter = TypeAdapter(self.annotation)
+        return self._adapter
+
+    def decode(self, raw: JSONValue) -> Any:
+        """Read JSON: as JSON, for strict types take less from Python.
+
+        Raises:
+            ValidationError: it does not fit.
+        """
+        return self.adapter.validate_json(json.dumps(raw))
+
+    def encode(self, value: Any, path: str) -> JSONValue:
+        """Write a value of the type.
+
+        Raises:
+            NotJSON: JSON cannot carry it.
+        """
+        try:
+            raw = self.adapter.dump_python(
+                value, mode="json", by_alias=True, round_trip=True, warnings="none"
+            )
+        except (PydanticSerializationError, UnicodeError, ValueError) as error:
+            raise NotJSON(f"{path or 'the document'}: it cannot be written as JSON") from error
+        if isinstance(value, (set, frozenset)):
+            raw = _in_order(raw)
+        return ensure_json(raw, path)
+
+    def take(self, value: Any, path: str) -> JSONValue:
+        """Validate what somebody wrote and return its JSON, which can be read back.
+
+        Raises:
+            InvalidState: the type does not accept it.
+            NotJSON: JSON cannot carry it.
+        """
+        try:
+            raw = self.encode(self.adapter.validate_python(unwrap(value)), path)
+            self.decode(raw)
+        except ValidationError as error:
+            invalid(error, path)
+        return raw
+
+    def normal(self, raw: JSONValue, path: str) -> JSONValue:
+        """Read JSON and write it again.
+
+        Raises:
+            InvalidState: it does not fit.
+        """
+        try:
+            return self.encode(self.decode(raw), path)
+        except ValidationError as error:
+            invalid(error, path)
+
+
+def invalid(error: ValidationError, path: str) -> NoReturn:
+    """Raise pydantic's complaint as ours: it names places, and no value."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    texts = []
+    for problem in found[:_SHOWN]:
+        place = path + "".join(f"/{escape(str(token))}" for token in problem["loc"])
+        texts.append(f"{place or 'the state'}: {problem['msg']}")
+    more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    raise InvalidState("; ".join(texts) + more) from None
+
+
+def unwrap(value: Any) -> Any:
+    """Return `value` with real values in place of all drafts and views in it."""
+    if is_node(value):
+        return _real(value)
+    if isinstance(value, dict):
+        return {key: unwrap(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        return type(value)(map(unwrap, value))
+    fields = getattr(value, "__dict__", None)
+    if fields and any(map(_holds_node, fields.values())):
+        copy = object.__new__(type(value))
+        for name in ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__"):
+            if hasattr(value, name):
+                object.__setattr__(copy, name, getattr(value, name))
+        object.__setattr__(copy, "__dict__", {k: unwrap(item) for k, item in fields.items()})
+        return copy
+    return value
+
+
+def _holds_node(value: Any) -> bool:
+    if is_node(value):
+        return True
+    if isinstance(value, dict):
+        return any(map(_holds_node, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_node, value))
+    fields = getattr(value, "__dict__", None)
+    return bool(fields) and not isinstance(value, type) and any(map(_holds_node, fields.values()))
+
+
+def _real(node: Any) -> Any:
+    shape = type(node).__draft_shape__
+    if isinstance(node, list):
+        return [unwrap(item) for item in node]
+    if isinstance(node, dict):
+        return {key: unwrap(item) for key, item in node.items()}
+    return shape.real(plain(node))
+
+
+def _in_order(raw: Any) -> Any:
+    # The order of a set differs from process to process, which would look like a change.
+    try:
+        return sorted(raw)
+    except TypeError:
+        return sorted(raw, key=json.dumps)
+
+
+def misfit(error: StateError, annotation: Any) -> NoReturn:
+    """Say that a stored document does not fit its type."""
+    name = getattr(annotation, "__name__", str(annotation))
+    raise StateError(
+        f"the stored state does not fit {name} ({error}); it stays as it is"
+    ) from None

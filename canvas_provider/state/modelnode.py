@@ -1,0 +1,386 @@
+"""Drafts and views of models: generated subclasses of the author's class.
+
+So `isinstance`, its methods and its properties work, those that write to `self` included. The
+`__dict__` of a node is the object of the document itself until something is put into it: opening a
+card costs next to nothing, and its scalars are read at full speed. Fields that are more than
+scalars have a descriptor, which opens or decodes them when they are read.
+"""
+
+from abc import ABCMeta
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from canvas_provider.errors import InvalidState
+from canvas_provider.state.draft import refuse_use, refuse_write
+from canvas_provider.state.recording import Element, Link, is_node, plain
+from canvas_provider.state.typed import ScalarShape, is_frozen
+from canvas_provider.types import JSONValue
+
+if TYPE_CHECKING:
+    from canvas_provider.state.model import Field, ModelShape
+
+__all__ = ["Classes", "own_storage", "turn"]
+
+turn = object.__dict__["__class__"].__set__
+"""Give a node another class. Nodes say that their class is the author's, so not by assignment."""
+
+_set = object.__setattr__
+
+
+def own_storage(node: Any) -> dict[str, Element]:
+    """Return the items of a node for writing: no longer the document's own."""
+    held: dict[str, Element] = node.__dict__
+    if held is node.__draft_base__:
+        held = held.copy()
+        _set(node, "__dict__", held)
+    return held
+
+
+class _OpenField:
+    """Reads a field that is opened or decoded, and writes it like any other."""
+
+    def __init__(self, field: "Field") -> None:
+        self._name = field.name
+        self._shape = field.shape
+        self._default = field.default
+
+    def __get__(self, node: Any, owner: type | None = None) -> Any:
+        if node is None:
+            raise AttributeError(self._name)
+        try:
+            element = node.__dict__[self._name]
+        except KeyError:
+            if self._default is None:
+                raise AttributeError(self._name) from None
+            return self._default()
+        if is_node(element):
+            return element
+        if type(element) is dict or type(element) is list or not self._shape.lazy:
+            return self._open(node, element)
+        return element
+
+    def _open(self, node: Any, raw: JSONValue) -> Any:
+        if not node.__draft_live__:
+            value = self._shape.view(raw, None)
+        else:
+            link = node.__draft_link__.recording.link(node)
+            if link.cells is not None and self._name in link.cells:
+                return link.cells[self._name]
+            value = self._shape.draft(raw, link)
+        if is_node(value):
+            own_storage(node)[self._name] = value
+        elif node.__draft_live__:
+            link.cells = {**(link.cells or {}), self._name: value}
+            if not is_frozen(value):
+                link.recording.cells.append((node, self._name))
+        return value
+
+    def __set__(self, node: Any, value: Any) -> None:
+        setattr(node, self._name, value)
+
+
+class ModelNode:
+    """What drafts and views of all models have in common."""
+
+    __slots__ = ()
+
+    __draft_live__ = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # The author's own hook is for the author's own subclasses.
+        pass
+
+    def __copy__(self) -> Any:
+        return self.__draft_shape__.real(plain(self))  # type: ignore[attr-defined]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self.__copy__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__copy__().__reduce_ex__(protocol)
+
+
+class ModelDraft(ModelNode):
+    """Writing: each write is checked, then noted."""
+
+    __slots__ = ()
+
+    __draft_live__ = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind = self.__draft_kind__  # type: ignore[attr-defined]  # generated classes have it
+        if name in kind.fields:
+            kind.write(self, name, value)
+        elif isinstance(getattr(type(self), name, None), property):
+            _set(self, name, value)
+        elif name in getattr(type(self), "__private_attributes__", ()):
+            self.__pydantic_private__[name] = value  # type: ignore[attr-defined]
+        elif kind.shape.open_ended:
+            kind.write(self, name, value)
+        else:
+            model = kind.shape.model.__name__
+            raise InvalidState(f"{model} has no field {name!r}, so the document cannot hold it")
+
+    def __delattr__(self, name: str) -> None:
+        kind = self.__draft_kind__  # type: ignore[attr-defined]
+        if name in kind.fields or not kind.shape.open_ended or name not in self.__dict__:
+            raise InvalidState(f"the field {name!r} cannot be removed: assign a value")
+        self.__draft_link__.recording.mark(self).keys[name] = None  # type: ignore[attr-defined]
+        del own_storage(self)[name]
+
+
+class ModelView(ModelNode):
+    """Reading only."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in getattr(type(self), "__private_attributes__", ()):
+            self.__pydantic_private__[name] = value  # type: ignore[attr-defined]
+        else:
+            refuse_write(self)
+
+    __delattr__ = refuse_write
+
+
+class ModelClosed(ModelNode):
+    """Nothing any more."""
+
+    __slots__ = ()
+
+    __draft_live__ = None  # type: ignore[assignment]
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "__class__" or name.startswith(("__pydantic", "__draft")):
+            return object.__getattribute__(self, name)
+        return refuse_use(self)
+
+    def __repr__(self) -> str:
+        return "<draft of a change that was rolled back>"
+
+    __str__ = __repr__
+    __setattr__ = __delattr__ = __eq__ = __iter__ = refuse_use
+    __hash__ = None  # type: ignore[assignment]
+
+
+class _PydanticMethods:
+    """Methods of `BaseModel` that look into `__dict__`, for nodes, which hold JSON there."""
+
+    __slots__ = ()
+
+    __pydantic_extra__: Any = None
+
+    @property
+    def __pydantic_fields_set__(self) -> set[str]:
+        return set(self.__draft_kind__.stored)  # type: ignore[attr-defined]
+
+    def __eq__(self, other: object) -> bool:
+        model = self.__draft_shape__.model  # type: ignore[attr-defined]
+        if self is other:
+            return True
+        if not isinstance(other, model) or other.__class__ is not model:
+            return NotImplemented
+        return all(
+            getattr(self, name) == getattr(other, name)
+            for name in self.__draft_kind__.fields  # type: ignore[attr-defined]
+        )
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        for name in self.__draft_kind__.fields:  # type: ignore[attr-defined]
+            yield name, getattr(self, name)
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        yield from self.__iter__()
+
+    def __getstate__(self) -> Any:
+        return self.__copy__().__getstate__()  # type: ignore[attr-defined]
+
+    def model_copy(self, **options: Any) -> Any:
+        return self.__copy__().model_copy(**options)  # type: ignore[attr-defined]
+
+    def model_dump(self, **options: Any) -> Any:
+        return self.__copy__().model_dump(**options)  # type: ignore[attr-defined]
+
+    def model_dump_json(self, **options: Any) -> Any:
+        return self.__copy__().model_dump_json(**options)  # type: ignore[attr-defined]
+
+
+class _ExtraMethods:
+    """Unknown keys as attributes, for models with `extra="allow"`."""
+
+    __slots__ = ()
+
+    @property
+    def __pydantic_extra__(self) -> dict[str, Any]:
+        stored = self.__draft_kind__.stored  # type: ignore[attr-defined]
+        return {name: getattr(self, name) for name in self.__dict__ if name not in stored}
+
+    def __getattribute__(self, name: str) -> Any:
+        value = object.__getattribute__(self, name)
+        if (type(value) is dict or type(value) is list) and name[:2] != "__":
+            held = object.__getattribute__(self, "__dict__")
+            if name in held:
+                kind = type(self).__draft_kind__  # type: ignore[attr-defined]
+                shape = kind.shape_of(name)
+                if type(self).__draft_live__:  # type: ignore[attr-defined]
+                    link = self.__draft_link__.recording.link(self)  # type: ignore[attr-defined]
+                    value = shape.draft(value, link)
+                else:
+                    value = shape.view(value, None)
+                own_storage(self)[name] = value
+        return value
+
+
+class Classes:
+    """The classes of the nodes of one model, and the quick ways to make nodes of them."""
+
+    def __init__(self, shape: "ModelShape") -> None:
+        base = _base_class(shape)
+        draft, view, closed = (_subclass(shape, base, kind) for kind in _KINDS)
+        for cls in (draft, view, closed):
+            cls.__draft_view__, cls.__draft_closed__ = view, closed
+        self.set_link: Callable[[Any, Link], None] = base.__dict__["__draft_link__"].__set__
+        self.open_draft: Callable[[Any, Link], Any]
+        self.open_view: Callable[[Any, Link | None], Any]
+        self.open_draft, self.open_view = _openers(shape, base, draft, view, self.set_link)
+
+
+def _base_class(shape: "ModelShape") -> Any:
+    """Generate what the three classes of a model share: its fields, and room for ours."""
+    model: Any = shape.model
+    slots = ["__draft_link__", "__draft_base__"]
+    if not any("__dict__" in vars(cls) for cls in model.__mro__):
+        slots.append("__dict__")
+    namespace: dict[str, Any] = {
+        "__slots__": tuple(slots),
+        "__draft_kind__": shape.kind,
+        "__draft_shape__": shape,
+        "__class__": property(lambda node: model),
+        "__new__": lambda cls, *args, **kwargs: model(*args, **kwargs),
+        "__module__": model.__module__,
+        "__doc__": model.__doc__,
+    }
+    for field in shape.kind.fields.values():
+        held = isinstance(field.shape, ScalarShape) and field.default is None
+        if not held or field.name in _slots_of(model):
+            namespace[field.name] = _OpenField(field)
+    return _create_class(model, (ModelNode, model), namespace)
+
+
+def _subclass(shape: "ModelShape", base: Any, kind: type) -> Any:
+    """Generate the drafts, views or closed drafts of a model."""
+    model: Any = shape.model
+    namespace: dict[str, Any] = {
+        "__slots__": (),
+        "__module__": model.__module__,
+        "__qualname__": model.__qualname__,
+        "__doc__": model.__doc__,
+    }
+    if kind is ModelClosed:
+        return _create_class(model, (ModelClosed, base), namespace)
+    namespace["__hash__"] = model.__hash__
+    bases: list[type] = [kind]
+    if issubclass(model, BaseModel):
+        for name in ("__eq__", "__iter__", "__repr_args__"):
+            # What an author has written on purpose stays.
+            if getattr(model, name) is not getattr(BaseModel, name):
+                namespace[name] = getattr(model, name)
+        if shape.open_ended:
+            bases.append(_ExtraMethods)
+        bases.append(_PydanticMethods)
+        if not model.__private_attributes__:
+            namespace["__pydantic_private__"] = None
+    return _create_class(model, (*bases, base), namespace)
+
+
+_KINDS = (ModelDraft, ModelView, ModelClosed)
+
+
+def _create_class(model: type, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
+    """Create a class as Python does, past a metaclass that would compile a schema for it."""
+    metaclass = type(model)
+    create = ABCMeta.__new__ if issubclass(metaclass, ABCMeta) else type.__new__
+    return create(metaclass, model.__name__, bases, namespace)
+
+
+def _slots_of(model: type) -> set[str]:
+    slots: set[str] = set()
+    for cls in model.__mro__:
+        found = vars(cls).get("__slots__", ())
+        slots.update((found,) if isinstance(found, str) else found)
+    return slots
+
+
+def _openers(
+    shape: "ModelShape", base: Any, draft: Any, view: Any, set_link: Callable[[Any, Link], None]
+) -> tuple[Callable[[Any, Link], Any], Callable[[Any, Link | None], Any]]:
+    """Return the functions that open JSON as a draft and as a view."""
+    set_base: Callable[[Any, Any], None] = base.__dict__["__draft_base__"].__set__
+    set_dict: Callable[[Any, Any], None] = next(
+        vars(cls)["__dict__"].__set__ for cls in base.__mro__ if "__dict__" in vars(cls)
+    )
+    new = object.__new__
+    pick = _picker(shape)
+    # The document's own object serves as long as it holds the fields and nothing else.
+    count = len(shape.kind.stored) if _is_direct(shape) else -1
+    private = _private_maker(shape.model)
+
+    def open_draft(raw: Any, link: Link) -> Any:
+        node = new(draft)
+        set_dict(node, raw if len(raw) == count else pick(raw))
+        set_base(node, raw)
+        set_link(node, link)
+        link.recording.nodes.append(node)
+        if private is not None:
+            private(node)
+        return node
+
+    def open_view(raw: Any, link: Link | None) -> Any:
+        node = new(view)
+        set_dict(node, raw if len(raw) == count else pick(raw))
+        set_base(node, raw)
+        if private is not None:
+            private(node)
+        return node
+
+    return open_draft, open_view
+
+
+def _is_direct(shape: "ModelShape") -> bool:
+    """Say whether JSON with just the fields can be the `__dict__` of a node as it is."""
+    if shape.open_ended or any(name != key for name, key in shape.kind.stored.items()):
+        return False
+    # A cached property writes to `__dict__`.
+    return not any(
+        isinstance(value, cached_property)
+        for cls in shape.model.__mro__
+        for value in vars(cls).values()
+    )
+
+
+def _picker(shape: "ModelShape") -> Callable[[Any], dict[str, Element]]:
+    """Return what makes a `__dict__` of JSON: the fields by name, and no keys beside them."""
+    stored = shape.kind.stored
+    if shape.open_ended:
+        names = {key: name for name, key in stored.items()}
+        return lambda raw: {names.get(key, key): item for key, item in raw.items()}
+    return lambda raw: {name: raw[key] for name, key in stored.items() if key in raw}
+
+
+def _private_maker(model: Any) -> Callable[[Any], None] | None:
+    """Return what gives a node its private attributes, if the model has any."""
+    attributes = getattr(model, "__private_attributes__", None)
+    if not attributes:
+        return None
+    set_private = BaseModel.__dict__["__pydantic_private__"].__set__
+
+    def give(node: Any) -> None:
+        defaults = {name: attribute.get_default() for name, attribute in attributes.items()}
+        given = {k: item for k, item in defaults.items() if item is not PydanticUndefined}
+        set_private(node, given)
+
+    return give
