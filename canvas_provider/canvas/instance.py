@@ -334,11 +334,13 @@ class Instance:
         if self._closing is None:
             self._closing = asyncio.create_task(self._close(explicit))
         try:
-            await asyncio.shield(self._closing)
+            await asyncio.wait([self._closing])
         except asyncio.CancelledError:
             self._closing.cancel()
             await asyncio.wait([self._closing])
             raise
+        if not self._closing.cancelled():
+            self._closing.result()
 
     async def _close(self, explicit: bool) -> None:
         was_open = self.phase == "open"
