@@ -47,8 +47,6 @@ def main(argv: list[str]) -> None:
         raise error
     try:
         exec(code or "", module.__dict__)
-    except SystemExit:
-        raise
     except BaseException as error:
         # The first entry is this frame, the next one the author's file.
         _report_as(error.__traceback__ and error.__traceback__.tb_next, path)

@@ -75,6 +75,26 @@ def test_pipes_and_sockets_are_polled_and_all_else_gets_a_thread(tmp_path: Path)
             half.abort()
 
 
+async def test_the_end_is_told_once_even_to_whoever_does_not_close() -> None:
+    read_fd, write_fd = os.pipe()
+    os.close(write_fd)
+    reader = PolledReader(read_fd)
+    ends: list[Exception | None] = []
+    told = asyncio.Event()
+
+    def end(exception: Exception | None) -> None:
+        ends.append(exception)
+        told.set()
+
+    reader.start(lambda data: None, end)
+    async with asyncio.timeout(5):
+        await told.wait()
+    for _ in range(3):
+        await asyncio.sleep(0)  # noqa: TID251  # more loop rounds, in which nothing may come
+    assert ends == [None]
+    reader.close()
+
+
 async def test_a_polled_read_that_fails_is_the_end() -> None:
     one, other = (each.detach() for each in socket.socketpair())
     os.write(one, b"unread")

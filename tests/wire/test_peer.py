@@ -221,10 +221,13 @@ async def test_a_timeout_forgets_the_request_and_its_late_answer() -> None:
     async with wired() as (peer, wire):
         with pytest.raises(TimeoutError):
             await peer.request("slow", timeout=0)
-        wire.send({"id": (await wire.next())["id"], "result": "late"})
+        late = (await wire.next())["id"]
+        wire.send({"id": late, "result": "late"})
         asking = asyncio.create_task(peer.request("quick"))
         wire.send({"id": (await wire.next())["id"], "result": "in time"})
         assert await asking == "in time"
+        with pytest.raises(LookupError):
+            peer.response_to(late)
 
 
 async def test_a_cancelled_request_harms_no_other() -> None:
@@ -360,7 +363,10 @@ async def test_closing_takes_no_more_requests() -> None:
             cancelled.set()
             await second_sent.wait()
 
-    async with wired(tidy_up_slowly) as (peer, wire):
+    def note(method: str, params: JSONValue) -> None:
+        methods.append(method)
+
+    async with wired(tidy_up_slowly, on_notification=note) as (peer, wire):
         wire.send({"id": 1, "method": "first"})
         await started.wait()
         closing = asyncio.create_task(peer.aclose())
@@ -374,11 +380,14 @@ async def test_closing_takes_no_more_requests() -> None:
 async def test_a_handler_may_close_its_own_peer() -> None:
     async def close(method: str, params: JSONObject) -> JSONValue:
         await server.aclose()
+        went_on.set()
         return None
 
+    went_on = asyncio.Event()
     async with conversation(close) as (client, server):
         with pytest.raises(ConnectionClosed):
             await client.request("m")
+        await went_on.wait()
 
 
 async def test_a_close_that_is_cancelled_closes_at_once() -> None:
@@ -396,10 +405,12 @@ async def test_a_close_that_is_cancelled_closes_at_once() -> None:
         wire.send({"id": 1, "method": "m"})
         await started.wait()
         closing = asyncio.create_task(peer.aclose())
-        await stubborn.wait()
-        closing.cancel()
-        await wire.ended.wait()
-        released.set()
+        try:
+            await stubborn.wait()
+            closing.cancel()
+            await wire.ended.wait()
+        finally:
+            released.set()
 
 
 async def test_what_the_connection_has_sent_and_received_before_counts() -> None:

@@ -20,8 +20,10 @@ async def test_everything_is_written_however_small_the_pipe(blocking: bool) -> N
 
     async with asyncio.timeout(5):
         reading = asyncio.create_task(asyncio.to_thread(read))
-        await asyncio.to_thread(write_all, write_fd, data)
-        os.close(write_fd)
+        try:
+            await asyncio.to_thread(write_all, write_fd, data)
+        finally:
+            os.close(write_fd)
         assert await reading == data
 
 
