@@ -36,7 +36,7 @@ export class InputForm {
     this.json = h("textarea", { class: "code", rows: 6, spellcheck: false, placeholder: "nothing", aria: { label: "Input as JSON" } });
     this.toggle = h("button", { type: "button", class: "link", on: { click: () => this.setPlain(!this.isPlain) } });
     this.body = h("div", { class: "fields" });
-    this.error = h("p", { class: "error", role: "alert", hidden: true });
+    this.error = h("p", { class: "refusal", role: "alert", hidden: true });
     this.element = h("div", { class: "input-form" }, this.body, this.error, this.toggle);
     this.showMode();
   }

@@ -205,11 +205,13 @@ function failure() {
 }
 
 function invitation() {
+  const last = model.log.findLast((line) => line.source === "host");
   return [
     h("h2", {}, "Nothing is open"),
+    last?.level === "error" ? h("p", { class: "refusal" }, last.text) : null,
     h("p", {}, "Open a canvas, as an agent would:"),
     h("div", { class: "row-buttons centre" }, ...model.canvases.map((canvas) => h("button", { class: "primary", on: { click: () => openDialog(canvas) } }, canvas.displayName))),
-  ];
+  ].filter(Boolean);
 }
 
 function select(id) {
@@ -520,7 +522,7 @@ listen({
   traffic: (entry) => traffic.add(entry),
   log(line) {
     addLog(line);
-    if (model.status.phase === "failed") showBlank();
+    showBlank();
   },
   closed: takeLoss,
   lost: takeLoss,
