@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -11,6 +11,9 @@ from canvas_provider.testing import PageEvents
 from tests.support.copilot_cli import CLISession, CopilotCLI, until
 from tests.support.extension import KANBAN, install, is_listening
 from tests.support.require import require_chromium
+
+if TYPE_CHECKING:
+    from playwright.async_api import Locator
 
 pytestmark = [pytest.mark.copilot, pytest.mark.process]
 
@@ -34,6 +37,12 @@ async def at_page(url: str) -> AsyncIterator[tuple[httpx.AsyncClient, PageEvents
             yield http, events
         finally:
             await events.unfollow()
+
+
+async def middle(locator: "Locator") -> tuple[float, float]:
+    box = await locator.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
 def column_of(state: dict[str, Any], card_id: str) -> str:
@@ -79,7 +88,8 @@ async def test_a_browser_shows_the_agents_move_and_the_agent_sees_the_persons(
     card = await session.invoke("board", "add_card", {"title": "Ship it"})
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = await browser.new_page()
+        # Without motion a card is where it is seen, at once.
+        page = await browser.new_page(reduced_motion="reduce")
         page.set_default_timeout(10_000)
         await page.goto(url)
         shown = page.locator(f'.card[data-id="{card["id"]}"]:not(.ghost)')
@@ -89,11 +99,9 @@ async def test_a_browser_shows_the_agents_move_and_the_agent_sees_the_persons(
         await expect(page.locator('.column[data-id="doing"]').locator(shown)).to_be_visible()
 
         target = page.locator('.column[data-id="done"]')
-        start_box, end_box = await shown.bounding_box(), await target.bounding_box()
-        assert start_box is not None and end_box is not None
-        await page.mouse.move(start_box["x"] + 20, start_box["y"] + 10)
+        await page.mouse.move(*await middle(shown))
         await page.mouse.down()
-        await page.mouse.move(end_box["x"] + end_box["width"] / 2, end_box["y"] + 100, steps=6)
+        await page.mouse.move(*await middle(target), steps=6)
         await page.mouse.up()
         await expect(target.locator(shown)).to_be_visible()
         (seen,) = await session.invoke("board", "list_cards", {"columnId": "done"})
