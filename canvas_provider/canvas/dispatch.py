@@ -22,6 +22,7 @@ from canvas_provider.errors import (
     CanvasError,
     Closing,
     HandlerError,
+    InvalidState,
     NotJSON,
     StateClosed,
     StoreError,
@@ -84,6 +85,8 @@ def translate(error: Exception, subject: str, canvas_id: str) -> CanvasError:
     reference = secrets.token_hex(4)
     # Not the input, the result or the state: a log is read by others.
     logger.error("%s of canvas %r failed (%s)", subject, canvas_id, reference, exc_info=error)
+    if isinstance(error, InvalidState):
+        return HandlerError(f"The {subject} gave what the state cannot be: {error} ({reference})")
     if isinstance(error, NotJSON):
         return HandlerError(
             f"The {subject} gave a value that JSON cannot carry. {error} ({reference})"

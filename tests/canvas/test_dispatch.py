@@ -8,6 +8,7 @@ from canvas_provider.errors import (
     CanvasError,
     Closing,
     HandlerError,
+    InvalidState,
     NotJSON,
     RevisionConflict,
     StateClosed,
@@ -214,6 +215,9 @@ def test_errors_of_the_state_say_what_helps() -> None:
     broken = translate(NotJSON("/a/0: NaN is not JSON"), 'action "act"', "k")
     assert isinstance(broken, HandlerError)
     assert "/a/0: NaN is not JSON" in broken.message
+    odd = translate(InvalidState("/cards/0/n: must be at least 1"), 'action "act"', "k")
+    assert isinstance(odd, HandlerError)
+    assert "/cards/0/n: must be at least 1" in odd.message
     lost = translate(StoreError("disk /secret/path full"), 'action "act"', "k")
     assert isinstance(lost, HandlerError)
     assert "could not be stored" in lost.message
