@@ -7,14 +7,20 @@ from contextlib import AsyncExitStack
 import pytest
 from canvas_provider import MemoryStore
 from examples.kanban.extension import kanban
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
 from tests.support.live import Live, open_live
 from tests.support.require import require_chromium
 
 WAIT_MS = 5000
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """One loop for all tests here, so that they can share the browser."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
 async def browser() -> AsyncIterator[Browser]:
     path = require_chromium()
     async with async_playwright() as playwright:
@@ -65,9 +71,11 @@ class Look:
         await page.wait_for_selector(".columns")
         return page
 
-    def _note(self, message: object) -> None:
-        if getattr(message, "type", "") in ("error", "warning"):
-            self.errors.append(getattr(message, "text", ""))
+    def _note(self, message: ConsoleMessage) -> None:
+        # Chromium says so of every answer that is no success, also of a refusal that is shown.
+        is_refusal = message.text.startswith("Failed to load resource")
+        if message.type in ("error", "warning") and not is_refusal:
+            self.errors.append(message.text)
 
 
 @pytest.fixture

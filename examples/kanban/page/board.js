@@ -202,7 +202,9 @@ export class BoardView {
       form.hidden = false;
       input.focus();
     };
-    form.onkeydown = (event) => event.key === "Escape" && close();
+    form.onkeydown = (event) => {
+      if (event.key === "Escape") close();
+    };
     form.onsubmit = async (event) => {
       event.preventDefault();
       const title = input.value.trim();

@@ -39,7 +39,9 @@ export function openMenu(button, items) {
       close();
     }
   };
-  menu.onfocusout = (event) => menu.contains(event.relatedTarget) || close();
+  menu.onfocusout = (event) => {
+    if (!menu.contains(event.relatedTarget)) close();
+  };
 
   button.setAttribute("aria-expanded", "true");
   document.body.append(menu);

@@ -1,0 +1,65 @@
+"""The reference is complete: each option, error, code, setting and method is in it."""
+
+import re
+from dataclasses import fields
+
+import click
+import pytest
+from canvas_provider import errors
+from canvas_provider.cli.main import main
+from canvas_provider.config import PREFIX, Settings
+from canvas_provider.protocol.copilot import CanvasEvent, Method
+from canvas_provider.web.failures import status_of
+from click.testing import CliRunner
+from tests.support.require import ROOT
+
+REFERENCE = ROOT / "docs" / "reference"
+
+
+def read(name: str) -> str:
+    return (REFERENCE / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "command", [(), *((name,) for name in main.list_commands(click.Context(main)))]
+)
+def test_the_help_of_each_command_is_shown_as_it_is(command: tuple[str, ...]) -> None:
+    shown = CliRunner().invoke(main, [*command, "--help"], prog_name="canvas-provider")
+    assert f"```text\n{shown.output}```" in read("cli.md")
+
+
+@pytest.mark.parametrize("name", errors.__all__)
+def test_each_exception_is_explained(name: str) -> None:
+    assert f"`{name}`" in read("errors.md")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.ActionTimeout(""),
+        errors.Closing(""),
+        errors.HandlerError(""),
+        errors.InvalidInput(""),
+        errors.NoHandler(""),
+        errors.NotAllowed("not_for_person", ""),
+        errors.RevisionConflict(7, 8),
+        errors.UnknownAction(""),
+    ],
+)
+def test_each_code_of_ours_is_explained_with_its_status(error: errors.CanvasError) -> None:
+    assert re.search(rf"^\| .*`{error.code}`.* \| {status_of(error)} \|", read("errors.md"), re.M)
+
+
+@pytest.mark.parametrize("field", [field.name for field in fields(Settings)])
+def test_each_setting_is_explained_with_its_default(field: str) -> None:
+    row = re.search(
+        rf"^\| `{PREFIX}{field.upper()}` \| (\S+) \|", read("settings.md"), re.MULTILINE
+    )
+    assert row is not None
+    assert float(row[1]) == getattr(Settings(), field)
+
+
+@pytest.mark.parametrize("method", [*Method, *CanvasEvent])
+def test_each_method_and_event_is_explained(method: str) -> None:
+    text = read("protocol-copilot.md")
+    assert f"`{method}`" in text or f"`.{method.rpartition('.')[2]}`" in text
