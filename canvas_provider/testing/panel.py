@@ -325,6 +325,6 @@ def _error(code: str, message: str) -> CanvasError:
 def _code(refusal: HostRefusal) -> str:
     """The provider's code; what the runtime itself refuses has a text only."""
     if isinstance(refusal.data, dict):
-        return str(refusal.data["code"])
+        return str(refusal.data.get("code", "refused"))
     starts = (code for start, code in _REFUSALS.items() if refusal.message.startswith(start))
     return next(starts, "refused")

@@ -235,7 +235,11 @@ async def test_a_reload_that_fails_says_why(notes: Canvas, log: list[str]) -> No
 async def test_the_canvas_own_store_is_left_alone(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     canvas = create_canvas(
-        id="n", display_name="N", description="N.", state=dict[str, Any], store=JSONFileStore(folder)
+        id="n",
+        display_name="N",
+        description="N.",
+        state=dict[str, Any],
+        store=JSONFileStore(folder),
     )
 
     @canvas.action
