@@ -40,34 +40,35 @@ class Difference:
     """Collects operations in the order in which they apply."""
 
     def __init__(self, is_moved: Callable[[JSONValue], bool] = lambda value: False) -> None:
-        self._operations: list[Operation] = []
+        self.operations: list[Operation] = []
+        """What was found so far."""
         # What left its place, and what came from such a place, by the identity of the value.
         self._left: dict[int, int] = {}
         self._came: dict[int, tuple[int, Inner | None]] = {}
         self._is_moved = is_moved
         """Whether an old value is known to live on elsewhere: it is not "replaced" then."""
 
-    def operations(self) -> list[Operation]:
-        """Hand over the operations, with moves recognised. Call it once."""
+    def result(self) -> list[Operation]:
+        """Hand over the operations, with moves recognised. Call it once, at the end."""
         if self._left and self._came:
-            return _Moves(self._operations, self._left, self._came).merged()
-        return self._operations
+            return _Moves(self.operations, self._left, self._came).merged()
+        return self.operations
 
     def add(
         self, path: str, value: JSONValue, origin: JSONValue = None, inner: Inner | None = None
     ) -> None:
         """Add `value`; `origin` is the old value that it is, or was before `inner` changed it."""
         if isinstance(origin, (dict, list)):
-            self._came[id(origin)] = (len(self._operations), inner)
-        self._operations.append({"op": "add", "path": path, "value": value})
+            self._came[id(origin)] = (len(self.operations), inner)
+        self.operations.append({"op": "add", "path": path, "value": value})
 
     def remove(self, path: str, old: JSONValue) -> None:
         if isinstance(old, (dict, list)):
-            self._left[id(old)] = len(self._operations)
-        self._operations.append({"op": "remove", "path": path})
+            self._left[id(old)] = len(self.operations)
+        self.operations.append({"op": "remove", "path": path})
 
     def replace(self, path: str, value: JSONValue) -> None:
-        self._operations.append({"op": "replace", "path": path, "value": value})
+        self.operations.append({"op": "replace", "path": path, "value": value})
 
     def compare(self, old: JSONValue, new: JSONValue, path: str) -> None:
         """Add what turns `old` into `new`."""
@@ -87,24 +88,24 @@ class Difference:
             # Another thing, not the same thing changed.
             self.replace(path, new)
             return
-        start = len(self._operations)
+        start = len(self.operations)
         unchanged = 0
         for key, value in old.items():
-            before = len(self._operations)
+            before = len(self.operations)
             if key in new:
                 self.compare(value, new[key], f"{path}/{escape(key)}")
             else:
                 self.remove(f"{path}/{escape(key)}", value)
-            unchanged += before == len(self._operations)
+            unchanged += before == len(self.operations)
         for key, value in new.items():
             if key not in old:
                 self.add(f"{path}/{escape(key)}", value, value)
-        if not unchanged and len(self._operations) - start > 1:
+        if not unchanged and len(self.operations) - start > 1:
             self._forget(start)
             self.replace(path, new)
 
     def _forget(self, start: int) -> None:
-        del self._operations[start:]
+        del self.operations[start:]
         self._left = {key: place for key, place in self._left.items() if place < start}
         self._came = {key: came for key, came in self._came.items() if came[0] < start}
 
@@ -171,7 +172,7 @@ class Difference:
                 self.add(place, new[source], origins[source], inner(source))
             else:
                 origin = f"{prefix}{offset + source}"
-                self._operations.append({"op": "move", "from": origin, "path": place})
+                self.operations.append({"op": "move", "from": origin, "path": place})
 
     def _recognise(
         self, old: list[JSONValue], new: list[JSONValue], origins: Sequence[JSONValue]
@@ -246,7 +247,7 @@ class _Moves:
         left: dict[int, int],
         came: dict[int, tuple[int, Inner | None]],
     ) -> None:
-        self._operations = operations
+        self.operations = operations
         self._pairs = [
             (left[token], place, inner)
             for token, (place, inner) in came.items()
@@ -259,17 +260,17 @@ class _Moves:
         for removal, addition, inner in self._pairs:
             if not self._commutes(removal, addition):
                 continue
-            path = self._operations[addition]["path"]
+            path = self.operations[addition]["path"]
             within = Difference()
             if inner is not None:
                 inner(within, path)
             dropped.add(removal)
             moves[addition] = [
-                {"op": "move", "from": self._operations[removal]["path"], "path": path},
-                *within.operations(),
+                {"op": "move", "from": self.operations[removal]["path"], "path": path},
+                *within.result(),
             ]
         merged: list[Operation] = []
-        for place, operation in enumerate(self._operations):
+        for place, operation in enumerate(self.operations):
             if place in moves:
                 merged += moves[place]
             elif place not in dropped:
@@ -281,12 +282,12 @@ class _Moves:
 
         Two operations commute when neither shifts an index, or is itself, on the other's path.
         """
-        source, target = self._operations[removal], self._operations[addition]
+        source, target = self.operations[removal], self.operations[addition]
         if addition < removal and _interfere(source["path"], target["path"]):
             return False
         if target["path"].startswith(source["path"] + "/"):
             return False
-        between = self._operations[min(removal, addition) + 1 : max(removal, addition)]
+        between = self.operations[min(removal, addition) + 1 : max(removal, addition)]
         return not any(
             _interfere(path, end["path"])
             for operation in between

@@ -4,22 +4,14 @@ No clock, no lock, no storage: `shared` owns those. A change goes through `prepa
 `complete`, once whoever stores documents has accepted it, or `rollback`.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from canvas_provider.errors import ChangeInProgress
-from canvas_provider.state.difference import Operation
-from canvas_provider.state.recording import Link, Recording
+from canvas_provider.state.recording import Link, Prepared, Recording
 from canvas_provider.state.shape import PLAIN, Shape
 from canvas_provider.types import JSONValue
 
-__all__ = ["Change", "Document", "Prepared"]
-
-
-class Prepared(NamedTuple):
-    """What a change would commit."""
-
-    document: JSONValue
-    operations: list[Operation]
+__all__ = ["Change", "Document"]
 
 
 class Document:
@@ -55,6 +47,11 @@ class Document:
         self._change = Change(self)
         return self._change
 
+    def end(self, change: "Change") -> None:
+        """Note that a change is over."""
+        if self._change is change:
+            self._change = None
+
     def advance(self, value: JSONValue, revision: int) -> None:
         """Take another value, from a change or from elsewhere."""
         self.value = value
@@ -65,12 +62,14 @@ class Document:
 class Change:
     """One change of a document, from `begin` to `complete` or `rollback`."""
 
-    __slots__ = ("_document", "_prepared", "_recording", "draft")
+    __slots__ = ("_prepared", "_recording", "document", "draft", "is_open")
 
     def __init__(self, document: Document) -> None:
-        self._document = document
+        self.document = document
         self._recording = Recording()
         self._prepared: Prepared | None = None
+        self.is_open = True
+        """Whether the draft may be written to."""
         self.draft: Any = document.shape.draft(document.value, Link(self._recording))
         """The document to write to."""
 
@@ -82,17 +81,18 @@ class Change:
         """
         prepared = self._recording.prepare(self.draft)
         self._recording.freeze()
+        self.is_open = False
         if prepared is None:
             self._end()
-        else:
-            self._prepared = Prepared(*prepared)
-        return self._prepared
+            return None
+        self._prepared = prepared
+        return prepared
 
     def complete(self) -> None:
         """Make what `prepare` returned the document's next revision."""
         prepared = self._prepared
         assert prepared is not None, "complete() follows a prepare() that found something"
-        self._document.advance(prepared.document, self._document.revision + 1)
+        self.document.advance(prepared.document, self.document.revision + 1)
         self._end()
 
     def commit(self) -> Prepared | None:
@@ -105,9 +105,9 @@ class Change:
     def rollback(self) -> None:
         """Leave the document as it was. Every use of a draft of this change raises from now on."""
         self._recording.close()
+        self.is_open = False
         self._end()
 
     def _end(self) -> None:
         self._recording.release()
-        if self._document._change is self:
-            self._document._change = None
+        self.document.end(self)

@@ -12,6 +12,9 @@ MAX_REVISIONS: Final = 256
 MAX_SIZE: Final = 1024 * 1024
 """Estimated bytes of all operations kept for one document."""
 
+OPERATION_SIZE: Final = 100
+"""What an operation is taken to need beside its value."""
+
 
 class Revision(NamedTuple):
     """One step of a document: who made it, when, and what it changed."""
@@ -43,7 +46,12 @@ class History:
 
     def add(self, revision: Revision) -> None:
         """Keep `revision`, and let go of the oldest ones beyond the bounds."""
-        size = _size_of(revision.ops, MAX_SIZE + 1)
+        size = 0
+        for operation in revision.ops:
+            size += OPERATION_SIZE
+            value = operation.get("value")
+            if type(value) is str or type(value) is dict or type(value) is list:
+                size += _size_of(value, MAX_SIZE - size)
         self._revisions.append(revision)
         self._sizes.append(size)
         self._size += size
@@ -70,7 +78,7 @@ class History:
         return None
 
 
-def _size_of(value: JSONValue | list[Operation], limit: int) -> int:
+def _size_of(value: JSONValue, limit: int) -> int:
     """Estimate the bytes of `value` as JSON; the estimate stops counting at `limit`."""
     if isinstance(value, str):
         return len(value) + 2

@@ -6,18 +6,22 @@ Errors name the place by its JSON Pointer and never show the value.
 """
 
 from math import isfinite
+from types import NoneType
 from typing import Final, NoReturn
 
 from canvas_provider.errors import NotJSON
 from canvas_provider.types import JSONValue
 
-__all__ = ["MAX_DEPTH", "MAX_INTEGER", "ensure_json", "equal", "escape", "refuse"]
+__all__ = ["MAX_DEPTH", "MAX_INTEGER", "SCALARS", "check_key", "check_scalar", "ensure_json", "equal", "escape", "refuse"]
 
 MAX_DEPTH: Final = 200
 """Containers within containers. pydantic-core, which writes the JSON, gives up at 255."""
 
 MAX_INTEGER: Final = 2**53
 """The largest magnitude that a double, and so a page, holds exactly."""
+
+SCALARS: Final = frozenset({str, int, float, bool, NoneType})
+"""The types of what is no container."""
 
 
 def ensure_json(value: object, path: str = "") -> JSONValue:

@@ -1,10 +1,10 @@
 """How a change renders and describes its nodes: those with named items, and lists."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from canvas_provider.state.difference import Difference, Inner
-from canvas_provider.state.json import check_key, escape
+from canvas_provider.state.json import SCALARS, check_key, escape
 from canvas_provider.state.recording import Draft, Element, Link, Log, Recording, is_node, plain
 from canvas_provider.types import MISSING, JSONValue
 
@@ -18,6 +18,9 @@ class MappingKind:
     """Nodes that hold their items by name: objects here, models in `model`."""
 
     checks = False
+
+    holds_json = True
+    """Whether all items but nodes are held as JSON."""
 
     def get(self, node: Any, name: str) -> Element:
         """Return one item as it is held, or `MISSING`."""
@@ -42,9 +45,6 @@ class MappingKind:
         """Return the JSON of one item."""
         return recording.render(element) if is_node(element) else self.shape_of(name).json(element)
 
-    def new_log(self, node: Draft) -> Log:
-        return Log()
-
     def relink(self, node: Draft, link: Link) -> None:
         node.__draft_link__ = link
 
@@ -54,57 +54,60 @@ class MappingKind:
         if before is MISSING or element != self.shape_of(key).decode(before):
             recording.mark(node).keys[key] = None
 
-    def render(self, node: Draft, log: Log | None, recording: Recording) -> JSONValue:
-        base: Any = node.__draft_base__
-        if base is None:
-            return {
-                self.json_key(name): self.json_of(name, element, recording)
-                for name, element in self.items(node)
-            }
-        document: dict[str, JSONValue] = base.copy()
-        for name, element in () if log is None else self.changed(node, log):
-            if element is MISSING:
-                document.pop(self.json_key(name), None)
-            else:
-                document[self.json_key(name)] = self.json_of(name, element, recording)
-        return document
+    def render(self, node: Draft, recording: Recording) -> JSONValue:
+        return {
+            self.json_key(name): self.json_of(name, element, recording)
+            for name, element in self.items(node)
+        }
 
-    def changed(self, node: Draft, log: Log) -> list[tuple[Any, Element]]:
-        names = log.keys
-        if log.kids:
-            names = {**names, **dict.fromkeys(self._names_of(node, log.kids))}
-        return [(name, self.get(node, name)) for name in names]
-
-    def _names_of(self, node: Draft, kids: dict[int, Draft]) -> list[str]:
-        """Find the written children. Hints that hold spare the search."""
-        hints = node.__draft_link__.recording.link(node).hints
-        if hints is not None:
-            names: list[Any] = [hints.get(key) for key in kids]
-            if all(
-                name is not None and self.get(node, name) is kid
-                for name, kid in zip(names, kids.values(), strict=True)
-            ):
-                return names
-        return [name for name, element in self.items(node) if id(element) in kids]
-
-    def describe(
+    def settle(
         self, node: Draft, log: Log, recording: Recording, found: Difference, path: str
-    ) -> None:
-        for name, element in self.changed(node, log):
+    ) -> JSONValue:
+        base: Any = node.__draft_base__
+        document = base.copy()
+        start = len(found.operations)
+        for name in self._names(node, log):
+            element = self.get(node, name)
             key = self.json_key(name)
             place = f"{path}/{escape(key)}"
-            old = _old(node, key)
-            if element is MISSING:
+            old = base.get(key, MISSING)
+            if type(element) in SCALARS and type(old) is type(element) and self.holds_json:
+                # What most changes are.
+                if old != element:
+                    document[key] = element
+                    found.replace(place, element)
+            elif element is MISSING:
                 if old is not MISSING:
                     found.remove(place, old)
+                    del document[key]
             elif old is MISSING:
-                document = self.json_of(name, element, recording)
-                origin = recording.origin(element, document)
-                found.add(place, document, origin, recording.inner(element))
+                raw = document[key] = self.json_of(name, element, recording)
+                found.add(place, raw, recording.origin(element, raw), recording.inner(element))
             elif is_node(element):
-                recording.contrast(found, old, element, place)
+                document[key] = recording.settle(element, old, found, place)
             else:
-                found.compare(old, self.json_of(name, element, recording), place)
+                raw = document[key] = self.json_of(name, element, recording)
+                found.compare(old, raw, place)
+        return document if len(found.operations) > start else base  # type: ignore[no-any-return]
+
+    def changed(self, node: Draft, log: Log) -> list[tuple[Any, Element]]:
+        return [(name, self.get(node, name)) for name in self._names(node, log)]
+
+    def _names(self, node: Draft, log: Log) -> dict[Any, None]:
+        """Return what was assigned, and where the written children are."""
+        if not log.kids:
+            return log.keys
+        hints = node.__draft_link__.recording.link(node).hints
+        names = dict(log.keys)
+        for kid_id, kid in log.kids.items():
+            name: Any = None if hints is None else hints.get(kid_id)
+            if name is None or self.get(node, name) is not kid:
+                # Without a hint that holds, all are searched for at once.
+                kids = log.kids
+                names.update((name, None) for name, item in self.items(node) if id(item) in kids)
+                break
+            names[name] = None
+        return names
 
     def describe_as(
         self, node: Draft, old: JSONValue, recording: Recording, found: Difference, path: str
@@ -136,9 +139,6 @@ class MappingKind:
             for name, element in self.items(node)
         }
 
-    def turn(self, node: Any, closed: bool) -> None:
-        node.__class__ = node.__draft_closed__ if closed else node.__draft_view__
-
 
 class ObjectKind(MappingKind):
     """Nodes that are dicts, each item of the shape of its key."""
@@ -146,6 +146,7 @@ class ObjectKind(MappingKind):
     def __init__(self, item: "Shape", fields: "dict[str, Shape]") -> None:
         self.item = item
         self.fields = fields
+        self.holds_json = item.lazy
 
     def get(self, node: Any, name: str) -> Element:
         return dict.get(node, name, MISSING)
@@ -187,9 +188,6 @@ class ListKind:
         """Return what to hold at `key` for a written `value`."""
         return _held(self.item, value, node, key)
 
-    def new_log(self, node: Draft) -> Log:
-        return Log()
-
     def relink(self, node: Draft, link: Link) -> None:
         node.__draft_link__ = link
 
@@ -208,100 +206,98 @@ class ListKind:
         return log.prefix, len(node) - log.suffix
 
     def changed(self, node: Any, log: Log) -> list[tuple[Any, Element]]:
-        start, end = self._window(node, log)
-        places = dict.fromkeys(range(start, end)) if log.prefix is not None else log.keys
-        if log.kids:
-            places = {**places, **dict.fromkeys(self._places_of(node, log))}
+        places: dict[int, None] = dict.fromkeys(range(*self._window(node, log)))
+        places.update(self._places(node, log))
         return [(index, list.__getitem__(node, index)) for index in places]
 
-    def _places_of(self, node: Any, log: Log) -> list[int]:
-        """Find the written children. Hints that hold spare the search."""
+    def _places(self, node: Any, log: Log) -> dict[int, None]:
+        """Return what was assigned, and where the written children are."""
+        places: dict[int, None] = dict(log.keys)
+        if not log.kids:
+            return places
         hints = node.__draft_link__.recording.link(node).hints
-        if hints is not None and log.prefix is None:
-            places: list[Any] = [hints.get(key) for key in log.kids]
-            if all(
-                place is not None and place < len(node) and list.__getitem__(node, place) is kid
-                for place, kid in zip(places, log.kids.values(), strict=True)
-            ):
-                return places
-        kids = log.kids
-        return [index for index, item in enumerate(list.__iter__(node)) if id(item) in kids]
+        for kid_id, kid in log.kids.items():
+            place: Any = None if hints is None or log.prefix is not None else hints.get(kid_id)
+            if place is None or place >= len(node) or list.__getitem__(node, place) is not kid:
+                # Without a hint that holds, all are searched for at once.
+                kids = log.kids
+                items = enumerate(list.__iter__(node))
+                places.update((index, None) for index, item in items if id(item) in kids)
+                break
+            places[place] = None
+        return places
 
-    def render(self, node: Any, log: Log | None, recording: Recording) -> JSONValue:
-        base: Any = node.__draft_base__
-        if base is None:
-            return [self.json_of(element, recording) for element in list.__iter__(node)]
-        if log is None:
-            return base  # type: ignore[no-any-return]
-        document: list[JSONValue] = base.copy()
-        if log.prefix is not None:
-            start, end = self._window(node, log)
-            # Filled in below, as all that changed.
-            document[start : len(base) - log.suffix] = [None] * (end - start)
-        for index, element in self.changed(node, log):
-            document[index] = self.json_of(element, recording)
-        return document
+    def render(self, node: Any, recording: Recording) -> JSONValue:
+        return [self.json_of(element, recording) for element in list.__iter__(node)]
 
-    def describe(
+    def settle(
         self, node: Any, log: Log, recording: Recording, found: Difference, path: str
-    ) -> None:
+    ) -> JSONValue:
         base: Any = node.__draft_base__
+        document: list[JSONValue] = base.copy()
+        before = len(found.operations)
         start, end = self._window(node, log)
-        if log.prefix is not None:
-            old_items = base[start : len(base) - log.suffix]
-            if self._describe_items(node, old_items, (start, end), recording, found, path):
-                return
         shift = len(base) - len(node)
-        places = dict(log.keys) if log.prefix is None else {}
-        if log.kids:
-            places.update(dict.fromkeys(self._places_of(node, log)))
+        places = [index for index in self._places(node, log) if not start <= index < end]
+        if log.prefix is not None:
+            old_items = base[start : end + shift]
+            document[start : end + shift] = new_items = [
+                self.json_of(element, recording)
+                for element in list.__getitem__(node, slice(start, end))
+            ]
+
+            def whole() -> JSONValue:
+                for index in places:
+                    document[index] = self.json_of(list.__getitem__(node, index), recording)
+                return document
+
+            args = (node, old_items, new_items, start, whole, recording, found, path)
+            if self._describe_items(*args):
+                return document
         for index in places:
-            if start <= index < end:
-                continue
             element = list.__getitem__(node, index)
             old = base[index if log.prefix is None or index < start else index + shift]
             if is_node(element):
-                recording.contrast(found, old, element, f"{path}/{index}")
+                document[index] = recording.settle(element, old, found, f"{path}/{index}")
             else:
-                found.compare(old, self.item.json(element), f"{path}/{index}")
+                raw = document[index] = self.item.json(element)
+                found.compare(old, raw, f"{path}/{index}")
+        return document if len(found.operations) > before else base  # type: ignore[no-any-return]
 
     def describe_as(
         self, node: Any, old: JSONValue, recording: Recording, found: Difference, path: str
     ) -> None:
+        new: Any = recording.render(node)
         if type(old) is list:
-            self._describe_items(node, old, (0, len(node)), recording, found, path)
+            self._describe_items(node, old, new, 0, lambda: new, recording, found, path)
         else:
-            found.compare(old, recording.render(node), path)
+            found.compare(old, new, path)
 
     def _describe_items(
         self,
         node: Any,
         old: list[JSONValue],
-        window: tuple[int, int],
+        new: list[JSONValue],
+        start: int,
+        whole: Callable[[], JSONValue],
         recording: Recording,
         found: Difference,
         path: str,
     ) -> bool:
-        """Describe the items within `window`; `True` if that took the whole list."""
-        start, end = window
-        elements = list.__getitem__(node, slice(start, end))
-        new = [self.json_of(element, recording) for element in elements]
+        """Describe how the items `old` became the `new` ones, the first of which is at `start`.
+
+        Returns whether the list was described as a whole.
+        """
+        elements = list.__getitem__(node, slice(start, start + len(new)))
         origins = [
-            recording.origin(element, document)
-            for element, document in zip(elements, new, strict=True)
+            recording.origin(element, raw) for element, raw in zip(elements, new, strict=True)
         ]
 
         def inner(index: int) -> Inner | None:
             return recording.inner(elements[index])
 
         return found.compare_items(
-            old,
-            new,
-            path,
-            origins=origins,
-            inner=inner,
-            offset=start,
-            whole=lambda: recording.render(node),
+            old, new, path, origins=origins, inner=inner, offset=start, whole=whole
         )
 
     def check(self, node: Draft, log: Log, document: JSONValue, path: str) -> JSONValue:
@@ -329,9 +325,6 @@ class ListKind:
             plain(element) if is_node(element) else self.item.json(element)
             for element in list.__iter__(node)
         ]
-
-    def turn(self, node: Any, closed: bool) -> None:
-        node.__class__ = node.__draft_closed__ if closed else node.__draft_view__
 
 
 def _held(shape: "Shape", value: Any, node: Draft, key: Any) -> Element:

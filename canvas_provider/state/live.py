@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from canvas_provider.errors import DamagedDocument, RevisionConflict, StateError
-from canvas_provider.state.document import Change, Document, Prepared
+from canvas_provider.state.document import Change, Document
 from canvas_provider.state.history import History, Revision
 from canvas_provider.state.lock import TurnLock
 from canvas_provider.state.patch import diff
@@ -38,18 +38,14 @@ class LiveDocument:
         self._store = store
         self._key = key
         self._seed = seed
-        self._document = Document({}, 0, shape)
+        self.document = Document({}, 0, shape)
+        """The document, as it was last committed."""
         self._turns = TurnLock()
         self._listeners: list[Callable[[Revision], None]] = []
         self._unwatch: Callable[[], None] | None = None
         self._catching_up: asyncio.Task[None] | None = None
         self._storing = False
         self._saving: asyncio.Task[None] | None = None
-
-    @property
-    def document(self) -> Document:
-        """The document, as it was last committed."""
-        return self._document
 
     async def load(self) -> None:
         """Load the document, or begin with the seed. Call it once, first.
@@ -66,29 +62,38 @@ class LiveDocument:
         await self._take(stored)
         self.history.clear()
 
+    def begin_nowait(self, expected_revision: int | None) -> Change | None:
+        """Do what `begin` does, if that needs no waiting; else return `None`."""
+        document = self.document
+        if not self._store.is_current(self._key, document.revision):
+            return None
+        if not self._turns.take_nowait():
+            return None
+        if expected_revision is not None and expected_revision != document.revision:
+            self._turns.give()
+            raise RevisionConflict(expected_revision, document.revision)
+        return document.begin()
+
     async def begin(self, expected_revision: int | None) -> Change:
         """Take the turn and begin a change: end it with `commit` or `cancel`.
 
         Raises:
             RevisionConflict: the document is at another revision than the expected one.
+            StateError: what others have stored does not fit the state's type.
         """
-        turns = self._turns
-        if not turns.take_nowait():
-            await turns.take()
+        await self._turns.take()
         try:
-            document = self._document
+            document = self.document
             if not self._store.is_current(self._key, document.revision):
                 await self._take(await self._store.load(self._key))
             if expected_revision is not None and expected_revision != document.revision:
                 raise RevisionConflict(expected_revision, document.revision)
             return document.begin()
         except BaseException:
-            turns.give()
+            self._turns.give()
             raise
 
-    async def commit(
-        self, change: Change, author: Author, action: str | None
-    ) -> Revision | None:
+    async def commit(self, change: Change, author: Author, action: str | None) -> None:
         """Store what the change wrote, tell everybody, and give the turn back.
 
         Raises:
@@ -96,49 +101,40 @@ class LiveDocument:
             RevisionConflict: another process was first; the document is at its revision now.
             StoreError: it could not be stored, and was rolled back.
         """
+        document = self.document
+        previous = document.revision
+        cancelled = None
         try:
             prepared = change.prepare()
             if prepared is None:
-                return None
-            return await self._store_change(change, prepared, author, action)
+                return
+            self._storing = True
+            storing = self._store.commit(self._key, previous, *prepared)
+            if self._store.immediate:
+                await storing
+            else:
+                cancelled = await self._finish(storing)
+            change.complete()
+            self._publish(
+                Revision(previous + 1, prepared[1], author, action, time.time(), previous)
+            )
         except RevisionConflict as conflict:
             change.rollback()
             await self._take(await self._store.load(self._key))
-            raise RevisionConflict(conflict.expected, self._document.revision) from None
+            raise RevisionConflict(conflict.expected, document.revision) from None
         except BaseException:
             change.rollback()
             raise
         finally:
+            self._storing = False
             self._turns.give()
+        if cancelled is not None:
+            raise cancelled
 
     def cancel(self, change: Change) -> None:
         """Roll back, and give the turn back."""
         change.rollback()
         self._turns.give()
-
-    async def _store_change(
-        self, change: Change, prepared: Prepared, author: Author, action: str | None
-    ) -> Revision:
-        document = self._document
-        previous = document.revision
-        storing = self._store.commit(self._key, previous, *prepared)
-        cancelled = None
-        self._storing = True
-        try:
-            if self._store.immediate:
-                await storing
-            else:
-                cancelled = await self._finish(storing)
-        finally:
-            self._storing = False
-        change.complete()
-        revision = Revision(
-            document.revision, prepared.operations, author, action, time.time(), previous
-        )
-        self._publish(revision)
-        if cancelled is not None:
-            raise cancelled
-        return revision
 
     async def _finish(
         self, storing: Coroutine[Any, Any, None]
@@ -165,7 +161,7 @@ class LiveDocument:
 
         What a newer version of the state's type adds is filled in, and committed as well.
         """
-        document = self._document
+        document = self.document
         if stored is None:
             stored = Stored(0, self._seed())
         value = document.shape.load(stored.document)
@@ -178,7 +174,7 @@ class LiveDocument:
 
     def _advance(self, revision: int, value: JSONValue) -> None:
         """Move to a revision that we did not make."""
-        document = self._document
+        document = self.document
         previous, old = document.revision, document.value
         document.advance(value, revision)
         operations = diff(old, value)
@@ -226,7 +222,7 @@ class LiveDocument:
         """Take a change of the document by others, between two changes of ours."""
         await self._turns.take()
         try:
-            if not self._store.is_current(self._key, self._document.revision):
+            if not self._store.is_current(self._key, self.document.revision):
                 await self._take(await self._store.load(self._key))
         except StateError as error:
             logger.warning("The stored state cannot be taken over: %s", error)

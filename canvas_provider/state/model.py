@@ -14,7 +14,7 @@ from canvas_provider.errors import InvalidState
 from canvas_provider.state.codec import invalid, unwrap
 from canvas_provider.state.json import ensure_json
 from canvas_provider.state.kinds import MappingKind
-from canvas_provider.state.modelnode import Classes, own_storage, turn
+from canvas_provider.state.modelnode import Classes, own_storage
 from canvas_provider.state.recording import Draft, Element, Link, Log, Recording, is_node, plain
 from canvas_provider.state.shape import PLAIN, Shape, place_of
 from canvas_provider.state.typed import TypedShape, keep, merge
@@ -203,9 +203,6 @@ class ModelKind(MappingKind):
         for name, element in self.items(node):
             document[self.json_key(name)] = plain(element) if is_node(element) else element
         return document
-
-    def turn(self, node: Any, closed: bool) -> None:
-        turn(node, node.__draft_closed__ if closed else node.__draft_view__)
 
 
 class _Assigner:

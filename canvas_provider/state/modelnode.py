@@ -23,10 +23,7 @@ from canvas_provider.types import JSONValue
 if TYPE_CHECKING:
     from canvas_provider.state.model import Field, ModelShape
 
-__all__ = ["Classes", "own_storage", "turn"]
-
-turn = object.__dict__["__class__"].__set__
-"""Give a node another class. Nodes say that their class is the author's, so not by assignment."""
+__all__ = ["Classes", "own_storage"]
 
 _set = object.__setattr__
 

@@ -23,7 +23,7 @@ def diff(old: JSONValue, new: JSONValue) -> list[Operation]:
     """
     found = Difference()
     found.compare(old, new, "")
-    return found.operations()
+    return found.result()
 
 
 def apply(document: JSONValue, operations: Iterable[Operation]) -> JSONValue:

@@ -9,13 +9,13 @@ into another is the same card, and one that is in two lists is in both. The docu
 after the commit they are apart.
 """
 
-from typing import Any, Final, Protocol, TypeGuard
+from typing import Any, Final, NamedTuple, Protocol, TypeGuard
 
 from canvas_provider.state.difference import Difference, Inner, Operation
 from canvas_provider.state.json import MAX_DEPTH, escape, refuse
 from canvas_provider.types import JSONValue
 
-__all__ = ["Draft", "Kind", "Link", "Log", "Recording", "is_node", "plain"]
+__all__ = ["Draft", "Kind", "Link", "Log", "Prepared", "Recording", "is_node", "plain"]
 
 Element = Any
 """What a node holds in one place: a scalar, a container of the document not opened yet, a node, or
@@ -31,14 +31,16 @@ class Draft(Protocol):
     """The container of the document that it stands for; `None` if it is new."""
 
 
+    __draft_view__: type
+    __draft_closed__: type
+    """The classes that it gets when the change is committed, and when it is rolled back."""
+
+
 class Kind(Protocol):
     """What the nodes of one class have in common."""
 
     checks: bool
     """Whether a node may have to be validated as a whole when something in it was written."""
-
-    def new_log(self, node: Draft) -> "Log":
-        """Return an empty log."""
 
     def relink(self, node: Draft, link: "Link") -> None:
         """Set `__draft_link__`."""
@@ -46,13 +48,13 @@ class Kind(Protocol):
     def recheck(self, node: Draft, key: Any, recording: "Recording") -> None:
         """Mark `node` if the mutable value at `key` is another than it was."""
 
-    def render(self, node: Draft, log: "Log | None", recording: "Recording") -> JSONValue:
-        """Return the JSON of a node that is new or was written."""
+    def render(self, node: Draft, recording: "Recording") -> JSONValue:
+        """Return the JSON of a new node."""
 
-    def describe(
+    def settle(
         self, node: Draft, log: "Log", recording: "Recording", found: Difference, path: str
-    ) -> None:
-        """Add what turns the base of `node` into `node`."""
+    ) -> JSONValue:
+        """Return the JSON of a written node, and add what turns its base into it."""
 
     def describe_as(
         self, node: Draft, old: JSONValue, recording: "Recording", found: Difference, path: str
@@ -79,8 +81,12 @@ class Kind(Protocol):
     def plain(self, node: Draft) -> JSONValue:
         """Return the JSON of a node in whatever state it is."""
 
-    def turn(self, node: Draft, closed: bool) -> None:
-        """Make `node` a frozen view, or unusable."""
+
+class Prepared(NamedTuple):
+    """What a change would commit."""
+
+    document: JSONValue
+    operations: list[Operation]
 
 
 class Link:
@@ -146,7 +152,7 @@ class Recording:
         log = self.logs.get(id(node))
         if log is None:
             kind = node.__draft_kind__
-            log = self.logs[id(node)] = kind.new_log(node)
+            log = self.logs[id(node)] = Log()
             if kind.checks:
                 self.guarded = True
             link = node.__draft_link__
@@ -170,19 +176,37 @@ class Recording:
 
     def render(self, node: Draft) -> JSONValue:
         """Return the JSON of `node`, sharing with its base what was not written."""
-        key = id(node)
-        log = self.logs.get(key)
+        return self._settled(node, None, "")
+
+    def _settled(self, node: Draft, found: Difference | None, path: str) -> JSONValue:
+        """Return the JSON of `node`; add to `found` what turns its base into it."""
+        log = self.logs.get(id(node))
         if log is None and node.__draft_base__ is not None:
             return node.__draft_base__
-        rendered = self._rendered.get(key, _NOT_YET)
-        if rendered is _NOT_YET:
-            self._rendered[key] = _UNDER_WAY
-            rendered = self._rendered[key] = node.__draft_kind__.render(node, log, self)
-        elif rendered is _UNDER_WAY:
+        rendered = self._rendered.get(id(node), _NOT_YET)
+        if rendered is _UNDER_WAY:
             refuse(self.path(node)[:60], "it contains itself")
-        return rendered
+        if rendered is not _NOT_YET and found is None:
+            return rendered
+        self._rendered[id(node)] = _UNDER_WAY
+        kind = node.__draft_kind__
+        if log is None or node.__draft_base__ is None:
+            document = kind.render(node, self)
+        else:
+            document = kind.settle(node, log, self, found or Difference(), path)
+        self._rendered[id(node)] = document
+        return document
 
-    def prepare(self, root: Draft) -> tuple[JSONValue, list[Operation]] | None:
+    def settle(
+        self, element: Draft, old: JSONValue, found: Difference, path: str
+    ) -> JSONValue:
+        """Return the JSON of the node `element`, and add what turns `old` into it."""
+        if element.__draft_base__ is old:
+            return self._settled(element, found, path)
+        element.__draft_kind__.describe_as(element, old, self, found, path)
+        return self.render(element)
+
+    def prepare(self, root: Draft) -> Prepared | None:
         """Return the next document and the operations to it; `None` if nothing changed.
 
         Raises:
@@ -192,31 +216,18 @@ class Recording:
             node.__draft_kind__.recheck(node, key, self)
         if id(root) not in self.logs:
             return None
-        self._rendered.clear()
-        document = self.render(root)
         found = Difference(self._is_moved)
-        self.contrast(found, root.__draft_base__, root, "")
-        operations = found.operations()
+        document = self._settled(root, found, "")
+        operations = found.result()
         if self.guarded and operations:
             # What validation changes comes on top: it belongs to the same revision.
             checked = self._check(root, document, "")
             if checked is not document:
                 found = Difference()
                 found.compare(document, checked, "")
-                operations += found.operations()
+                operations += found.result()
                 document = checked
-        return (document, operations) if operations else None
-
-    def contrast(self, found: Difference, old: JSONValue, element: Element, path: str) -> None:
-        """Add what turns `old` into `element`, a node or JSON, at `path`."""
-        if not is_node(element):
-            found.compare(old, element, path)
-        elif element.__draft_base__ is old:
-            log = self.logs.get(id(element))
-            if log is not None:
-                element.__draft_kind__.describe(element, log, self, found, path)
-        else:
-            element.__draft_kind__.describe_as(element, old, self, found, path)
+        return Prepared(document, operations) if operations else None
 
     def origin(self, element: Element, document: JSONValue) -> JSONValue:
         """Return the old value that `element`, rendered as `document`, is or was."""
@@ -228,12 +239,11 @@ class Recording:
         """Return what adds the changes within `element` since it was its base."""
         if not is_node(element) or element.__draft_base__ is None:
             return None
-        log = self.logs.get(id(element))
-        if log is None:
+        if id(element) not in self.logs:
             return None
 
         def describe(found: Difference, path: str) -> None:
-            element.__draft_kind__.describe(element, log, self, found, path)
+            self._settled(element, found, path)
 
         return describe
 
@@ -270,12 +280,12 @@ class Recording:
     def freeze(self) -> None:
         """Make every node a view of what it holds now."""
         for node in self.nodes:
-            node.__draft_kind__.turn(node, False)
+            _turn(node, node.__draft_view__)
 
     def close(self) -> None:
         """Make every node unusable."""
         for node in self.nodes:
-            node.__draft_kind__.turn(node, True)
+            _turn(node, node.__draft_closed__)
 
     def release(self) -> None:
         """Forget everything; no node is written to any more."""
@@ -287,7 +297,6 @@ class Recording:
         self.links.clear()
         self.logs.clear()
         self.cells.clear()
-        self._rendered.clear()
 
     def _is_moved(self, value: JSONValue) -> bool:
         return id(value) in self._moved
@@ -302,6 +311,9 @@ def is_node(element: Element) -> TypeGuard[Draft]:
     """Say whether `element` is a draft or a view of one."""
     return hasattr(type(element), "__draft_kind__")
 
+
+_turn = object.__dict__["__class__"].__set__
+"""Give a node another class. Models say that their class is the author's, so not by assignment."""
 
 _NOT_YET: Final[Any] = object()
 _UNDER_WAY: Final[Any] = object()

@@ -22,7 +22,7 @@ R = TypeVar("R")
 ATTEMPTS: Final = 5
 """How often an `update` runs when other processes keep committing first."""
 
-_within: ContextVar[tuple["ChangeContext[Any]", ...]] = ContextVar("within", default=())
+_within: ContextVar[tuple[Change, ...]] = ContextVar("within", default=())
 """The changes that the running code is within. Another change of the same document would wait for
 itself there, and so would one in a task or thread that inherited this context."""
 
@@ -126,18 +126,24 @@ class SharedState(Generic[S]):
         Raises:
             What `change` raises on entering and leaving, and whatever `fn` raises.
         """
+        live = self._live
+        _refuse_nested(live)
         for attempt in range(1, ATTEMPTS + 1):
-            context = ChangeContext(self, author, action, expected_revision)
-            draft = await context.__aenter__()
+            change = await self._begin(expected_revision)
             try:
-                result: Any = fn(draft)
+                result: Any = fn(change.draft)
                 if hasattr(result, "__await__"):
-                    result = await result
+                    outer = _within.get()
+                    _within.set((*outer, change))
+                    try:
+                        result = await result
+                    finally:
+                        _within.set(outer)
             except BaseException:
-                context.cancel()
+                live.cancel(change)
                 raise
             try:
-                await context.commit()
+                await self._commit(change, author, action)
             except RevisionConflict:
                 if attempt == ATTEMPTS or expected_revision is not None:
                     raise
@@ -177,21 +183,25 @@ class SharedState(Generic[S]):
         self._unsubscribe.clear()
         await self._release()
 
-    # For ChangeContext: the loop's side of a change.
+    # The loop's side of a change, for `update` and `ChangeContext`.
 
-    async def _begin(self, context: "ChangeContext[S]") -> Change:
+    async def _begin(self, expected_revision: int | None) -> Change:
         self._check_open()
-        change = await self._live.begin(context.expected_revision)
-        if self._closed:
-            self._live.cancel(change)
-            self._check_open()
+        live = self._live
+        # Nearly always nobody is in the way, and nothing has to be waited for.
+        change = live.begin_nowait(expected_revision)
+        if change is None:
+            change = await live.begin(expected_revision)
+            if self._closed:
+                live.cancel(change)
+                self._check_open()
         return change
 
-    async def _commit(self, context: "ChangeContext[S]", change: Change) -> None:
+    async def _commit(self, change: Change, author: Author, action: str | None) -> None:
         if self._closed:
             self._live.cancel(change)
             self._check_open()
-        await self._live.commit(change, context.author, context.action)
+        await self._live.commit(change, author, action)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -201,7 +211,7 @@ class SharedState(Generic[S]):
 class ChangeContext(Generic[S]):
     """One change as a block: see `SharedState.change`."""
 
-    __slots__ = ("_change", "_outer", "_state", "action", "author", "expected_revision")
+    __slots__ = ("_action", "_author", "_change", "_expected_revision", "_outer", "_state")
 
     def __init__(
         self,
@@ -211,17 +221,15 @@ class ChangeContext(Generic[S]):
         expected_revision: int | None,
     ) -> None:
         self._state = state
-        self.author: Author = author
-        self.action = action
-        self.expected_revision = expected_revision
+        self._author: Author = author
+        self._action = action
+        self._expected_revision = expected_revision
         self._change: Change | None = None
-        self._outer: tuple[ChangeContext[Any], ...] = ()
+        self._outer: tuple[Change, ...] = ()
 
     async def __aenter__(self) -> S:
-        self._enter()
-        change = self._change = await self._state._begin(self)
-        _within.set((*self._outer, self))
-        return change.draft  # type: ignore[no-any-return]
+        self._check_enter()
+        return self._enter(await self._state._begin(self._expected_revision))
 
     async def __aexit__(
         self,
@@ -229,28 +237,17 @@ class ChangeContext(Generic[S]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if kind is None:
-            await self.commit()
-        else:
-            self.cancel()
-
-    async def commit(self) -> None:
-        """Commit; the change is over then, however it ends."""
         change = self._leave()
-        await self._state._commit(self, change)
-
-    def cancel(self) -> None:
-        """Roll back."""
-        self._state._live.cancel(self._leave())
+        if kind is None:
+            await self._state._commit(change, self._author, self._action)
+        else:
+            self._state._live.cancel(change)
 
     def __enter__(self) -> S:
-        live = self._state._live
-        if _running_loop() is live.loop:
+        if _running_loop() is self._state._live.loop:
             raise StateError("write `async with` here: `with` is for worker threads")
-        self._enter()
-        change = self._change = self._in_loop(self._state._begin(self))
-        _within.set((*self._outer, self))
-        return change.draft  # type: ignore[no-any-return]
+        self._check_enter()
+        return self._enter(self._in_loop(self._state._begin(self._expected_revision)))
 
     def __exit__(
         self,
@@ -260,19 +257,20 @@ class ChangeContext(Generic[S]):
     ) -> None:
         change = self._leave()
         if kind is None:
-            self._in_loop(self._state._commit(self, change))
+            self._in_loop(self._state._commit(change, self._author, self._action))
         else:
             self._in_loop(_call(self._state._live.cancel, change))
 
-    def _enter(self) -> None:
+    def _check_enter(self) -> None:
         if self._change is not None:
             raise StateError("a change can be entered once; call `change()` again")
+        _refuse_nested(self._state._live)
+
+    def _enter(self, change: Change) -> S:
+        self._change = change
         self._outer = _within.get()
-        for context in self._outer:
-            if context._state._live is self._state._live and context._change is not None:
-                raise ChangeInProgress(
-                    "this is within a change of the same document: use the draft that it gave"
-                )
+        _within.set((*self._outer, change))
+        return change.draft  # type: ignore[no-any-return]
 
     def _leave(self) -> Change:
         change, self._change = self._change, None
@@ -353,6 +351,14 @@ async def open_live(
     live = LiveDocument(store, key, shape, seed)
     await live.load()
     return live
+
+
+def _refuse_nested(live: LiveDocument) -> None:
+    for change in _within.get():
+        if change.document is live.document and change.is_open:
+            raise ChangeInProgress(
+                "this is within a change of the same document: use the draft that it gave"
+            )
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

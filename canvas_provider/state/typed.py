@@ -10,14 +10,13 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from pathlib import PurePath
-from types import NoneType
 from typing import Any, Final
 from uuid import UUID
 
 from canvas_provider.errors import InvalidState, NotJSON
 from canvas_provider.state import draft as nodes
 from canvas_provider.state.codec import Codec, misfit
-from canvas_provider.state.json import check_scalar, equal
+from canvas_provider.state.json import SCALARS, check_scalar, equal
 from canvas_provider.state.kinds import ListKind, ObjectKind
 from canvas_provider.state.recording import Draft, Element, Link, Log, is_node, plain
 from canvas_provider.state.shape import Shape, create_value, fresh, own_node, place_of
@@ -97,7 +96,7 @@ class ScalarShape(TypedShape):
             except NotJSON:
                 check_scalar(value, place_of(parent, key))
             return value
-        if kind in _SCALARS and (kind, value) in self.choices:
+        if kind in SCALARS and (kind, value) in self.choices:
             return value
         return super().accept(value, parent, key)
 
@@ -218,19 +217,18 @@ class MapShape(TypedShape):
         self.item = item
         self.fields = {} if fields is None else fields
         self._lazy = item.lazy
+        self._kind = _GuardedObject(self, guarded, self.fields, required)
         self._draft, self._view, _ = nodes.specialise(
             nodes.DictDraft,
             nodes.DictView,
             nodes.DictClosed,
-            {
-                "__draft_shape__": self,
-                "__draft_kind__": _GuardedObject(self, guarded, self.fields, required),
-            },
+            {"__draft_shape__": self, "__draft_kind__": self._kind},
         )
 
     def settle(self) -> None:
         """Take note of the fields, once they are all there."""
         self._lazy = self.item.lazy and all(field.lazy for field in self.fields.values())
+        self._kind.holds_json = self._lazy
 
     def _shape_of(self, key: str) -> Shape:
         return self.fields.get(key, self.item)
@@ -373,9 +371,8 @@ def _watch(node: Draft, items: Any, own: Link) -> None:
             own.recording.cells.append((node, key))
 
 
-_SCALARS: Final = frozenset({str, int, float, bool, NoneType})
 _FROZEN: Final = (
-    *_SCALARS, bytes, date, datetime, time, timedelta, Decimal, UUID, Enum, PurePath, complex,
+    *SCALARS, bytes, date, datetime, time, timedelta, Decimal, UUID, Enum, PurePath, complex,
 )  # fmt: skip
 
 
