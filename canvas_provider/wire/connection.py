@@ -12,7 +12,7 @@ member `jsonrpc` is written, and not insisted on.
 
 import json
 from collections.abc import Callable
-from typing import Final, Literal, NamedTuple, NoReturn, TypeAlias
+from typing import Final, Literal, NamedTuple, NoReturn, TypeAlias, TypeGuard
 
 from canvas_provider.errors import ConnectionClosed, FrameError
 from canvas_provider.types import JSONObject, JSONValue
@@ -284,8 +284,7 @@ class Connection:
                 self._events.append(Notification(method, params))
             else:
                 self._refuse(None, INVALID_REQUEST, "The method is not a string.")
-        # `type() is` rather than isinstance(): True is no id, though it is an int.
-        elif type(request_id) is not int and type(request_id) is not str:
+        elif not _is_request_id(request_id):
             self._refuse(None, INVALID_REQUEST, "The id is neither an integer nor a string.")
         elif type(method) is not str:
             self._refuse(request_id, INVALID_REQUEST, "The method is not a string.")
@@ -313,12 +312,20 @@ class Connection:
             if type(request_id) is not int or not 0 <= request_id < self._next_id:
                 self._events.append(Invalid(_describe_stray_answer(request_id, error)))
         else:
-            known = request_id if type(request_id) in (int, str) else None
-            self._refuse(known, INVALID_REQUEST, "The message has no method.")  # type: ignore[arg-type]
+            known = request_id if _is_request_id(request_id) else None
+            self._refuse(known, INVALID_REQUEST, "The message has no method.")
 
     def _refuse(self, request_id: RequestId | None, code: int, message: str) -> None:
         self.send_error(request_id, code, message)
         self._events.append(Invalid(message))
+
+
+def _is_request_id(value: JSONValue) -> TypeGuard[RequestId]:
+    # `type() is` rather than isinstance(): True is no id, though it is an int.
+    if type(value) is str:
+        # "\ud800" in JSON is half a character: it can be read, but not be written back.
+        return value.isascii() or value.encode(errors="ignore").decode() == value
+    return type(value) is int
 
 
 def _to_failure(request_id: int, error: JSONValue) -> Failure:

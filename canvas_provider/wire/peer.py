@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Literal
+from typing import Final, Literal
 
 from canvas_provider.errors import ConnectionClosed, RemoteError
 from canvas_provider.types import JSONObject, JSONValue
@@ -36,6 +36,9 @@ RequestHandler = Callable[[str, JSONObject], Awaitable[JSONValue]]
 """Method and params to a result. What it raises becomes the answer."""
 
 NotificationHandler = Callable[[str, JSONValue], None]
+
+UNWRITABLE: Final = (TypeError, ValueError, RecursionError)
+"""What a codec raises on a value that JSON cannot carry."""
 
 logger = logging.getLogger("canvas_provider.wire")
 
@@ -256,13 +259,13 @@ class Peer:
         try:
             result = await self._on_request(method, params)
         except RemoteError as error:
-            self._connection.send_error(request_id, error.code, error.message, error.data)
+            self._send_error(request_id, error.code, error.message, error.data)
         except asyncio.CancelledError:
-            self._connection.send_error(request_id, INTERNAL_ERROR, f"{method} was cancelled.")
+            self._send_error(request_id, INTERNAL_ERROR, f"{method} was cancelled.")
             raise
         except Exception:
             logger.exception("the handler of %s failed", method)
-            self._connection.send_error(request_id, INTERNAL_ERROR, f"{method} failed.")
+            self._send_error(request_id, INTERNAL_ERROR, f"{method} failed.")
         else:
             self._send_result(request_id, method, result)
         finally:
@@ -276,11 +279,21 @@ class Peer:
     def _send_result(self, request_id: RequestId, method: str, result: JSONValue) -> None:
         try:
             self._connection.send_result(request_id, result)
-        except (TypeError, ValueError, RecursionError) as error:
+        except UNWRITABLE as error:
             # Without the text, which may quote the value.
             logger.error("the result of %s is not JSON (%s)", method, type(error).__name__)
             text = f"The result of {method} cannot be written as JSON."
-            self._connection.send_error(request_id, INTERNAL_ERROR, text)
+            self._send_error(request_id, INTERNAL_ERROR, text)
+
+    def _send_error(
+        self, request_id: RequestId, code: int, message: str, data: JSONValue = None
+    ) -> None:
+        try:
+            self._connection.send_error(request_id, code, message, data)
+        except UNWRITABLE:
+            # Better a poor answer than none: the other side would wait for ever.
+            text = "The error cannot be written as JSON."
+            self._connection.send_error(request_id, code, text)
 
     def _schedule_flush(self) -> None:
         if self._loop is not None and not self._is_flush_scheduled:

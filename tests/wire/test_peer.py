@@ -207,6 +207,24 @@ async def test_a_result_that_is_not_json_becomes_an_error(
     assert "secret" not in caplog.text
 
 
+@pytest.mark.parametrize("data", [{1}, float("nan"), "\ud800"], ids=["set", "nan", "half"])
+async def test_an_error_that_is_not_json_is_still_an_answer(data: Any) -> None:
+    async def fail(method: str, params: JSONObject) -> JSONValue:
+        raise RemoteError(-32000, "no", data)
+
+    async with conversation(fail) as (client, _):
+        with pytest.raises(RemoteError) as caught:
+            await client.request("m")
+    assert (caught.value.code, caught.value.data) == (-32000, None)
+
+
+async def test_a_method_that_cannot_be_written_is_still_answered() -> None:
+    async with wired(refuse) as (_, wire):
+        wire.send({"id": 1, "method": "\ud800"})
+        answer = await wire.next()
+    assert (answer["id"], answer["error"]["code"]) == (1, METHOD_NOT_FOUND)
+
+
 async def test_a_handler_that_is_cancelled_still_answers() -> None:
     async def cancel_itself(method: str, params: JSONObject) -> JSONValue:
         raise asyncio.CancelledError
