@@ -25,7 +25,7 @@ CARDS = [
 
 async def take(browser: Browser, live: Live, scheme: str, path: Path) -> None:
     context = await browser.new_context(
-        viewport={"width": 960, "height": 470},
+        viewport={"width": 960, "height": 500},
         device_scale_factor=2,
         color_scheme="dark" if scheme == "dark" else "light",
         reduced_motion="reduce",

@@ -73,14 +73,14 @@ def test_the_python_of_a_page_runs(page: Path, as_extension: types.ModuleType) -
     run_page(page, as_extension)
 
 
-def tests_in_docs() -> Iterator[tuple[Path, str]]:
+def find_tests() -> Iterator[tuple[Path, str]]:
     for page in PAGES:
         for code in blocks(page, "python"):
             for name in re.findall(r"^async def (test_\w+)", code, re.MULTILINE):
                 yield page, name
 
 
-@pytest.mark.parametrize(("page", "name"), list(tests_in_docs()))
+@pytest.mark.parametrize(("page", "name"), list(find_tests()))
 async def test_a_test_in_the_docs_passes(
     page: Path, name: str, as_extension: types.ModuleType
 ) -> None:
