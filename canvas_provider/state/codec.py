@@ -4,6 +4,7 @@ The JSON is pydantic's: by alias, without computed fields, so that it can be rea
 """
 
 import json
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from pydantic import TypeAdapter, ValidationError
@@ -14,7 +15,7 @@ from canvas_provider.state.json import ensure_json, escape
 from canvas_provider.state.recording import is_node, plain
 from canvas_provider.types import JSONValue
 
-__all__ = ["Codec", "invalid", "unwrap"]
+__all__ = ["Codec", "in_order", "invalid", "misfit", "unwrap"]
 
 _SHOWN = 3
 """How many problems an error text names."""
@@ -34,6 +35,14 @@ class Codec:
             self._adapter = TypeAdapter(self.annotation)
         return self._adapter
 
+    def prepare(self) -> None:
+        """Do the work now.
+
+        Raises:
+            PydanticUserError: pydantic cannot handle the annotation.
+        """
+        _ = self.adapter
+
     def decode(self, raw: JSONValue) -> Any:
         """Read JSON: as JSON, for strict types take less from Python.
 
@@ -48,15 +57,19 @@ class Codec:
         Raises:
             NotJSON: JSON cannot carry it.
         """
+        raw = self.write(self.adapter.dump_python, value, path)
+        return in_order(value, ensure_json(raw, path))
+
+    def write(
+        self, dump: Callable[..., Any], value: Any, path: str, include: set[str] | None = None
+    ) -> Any:
+        """Call one of pydantic's functions that write JSON."""
         try:
-            raw = self.adapter.dump_python(
-                value, mode="json", by_alias=True, round_trip=True, warnings="none"
+            return dump(
+                value, mode="json", by_alias=True, round_trip=True, warnings="none", include=include
             )
         except (PydanticSerializationError, UnicodeError, ValueError) as error:
             raise NotJSON(f"{path or 'the document'}: it cannot be written as JSON") from error
-        if isinstance(value, (set, frozenset)):
-            raw = _in_order(raw)
-        return ensure_json(raw, path)
 
     def take(self, value: Any, path: str) -> JSONValue:
         """Validate what somebody wrote and return its JSON, which can be read back.
@@ -134,8 +147,13 @@ def _real(node: Any) -> Any:
     return shape.real(plain(node))
 
 
-def _in_order(raw: Any) -> Any:
-    # The order of a set differs from process to process, which would look like a change.
+def in_order(value: Any, raw: Any) -> Any:
+    """Return the JSON of `value`; that of a set sorted.
+
+    The order of a set differs from process to process, which would look like a change.
+    """
+    if not isinstance(value, (set, frozenset)):
+        return raw
     try:
         return sorted(raw)
     except TypeError:

@@ -21,15 +21,14 @@ from typing import (
     get_args,
     get_origin,
     get_type_hints,
-    is_typeddict,
 )
 
-from pydantic import AliasChoices, BaseModel
+from pydantic import AliasChoices, BaseModel, PydanticUserError
 from pydantic.fields import FieldInfo
 
 from canvas_provider.errors import StateError
-from canvas_provider.state.model import Field, ModelShape
-from canvas_provider.state.shape import PLAIN, Shape
+from canvas_provider.state.model import Field, FieldCodec, ModelShape
+from canvas_provider.state.shape import PLAIN, Shape, is_typed_dict
 from canvas_provider.state.typed import (
     CellShape,
     ListShape,
@@ -49,7 +48,14 @@ def shape_of(state_type: Any) -> Shape:
     Raises:
         StateError: the type cannot be stored as JSON and read back.
     """
-    return _Compiler().shape(state_type)
+    shape = _Compiler().shape(state_type)
+    assert isinstance(shape, TypedShape), "plain types do not come here"
+    try:
+        # What pydantic cannot handle shall be known now, not at the first write.
+        shape.codec.prepare()
+    except PydanticUserError as error:
+        raise StateError(f"the state cannot be a {state_type}: {error.message}") from None
+    return shape
 
 
 _SCALARS: Final = (str, int, float, bool, NoneType)
@@ -94,7 +100,7 @@ class _Compiler:
         return self._generic(annotation, full, bool(notes))
 
     def _class(self, cls: Any) -> Shape | None:
-        if is_typeddict(cls):
+        if is_typed_dict(cls):
             return self._typed_dict(cls)
         if issubclass(cls, BaseModel):
             return self._model(cls) if _is_plain_model(cls) else CellShape(cls)
@@ -176,18 +182,18 @@ class _Compiler:
             name in decorator.info.fields or "*" in decorator.info.fields
             for decorator in decorators.field_serializers.values()
         )
+        key = _key(cls, name, info)
         if written:
-            # Only the model itself can write it, so its JSON need not be of the annotation.
-            raise StateError(
-                f"{cls.__name__}.{name}: a field_serializer cannot be used in a state; annotate the"
-                " type instead, with PlainSerializer and a validator that reads what it writes"
-            )
+            # Its JSON need not be of the annotation: only the model can write and read it.
+            cell = CellShape(cls)
+            cell.codec = FieldCodec(cls, name, key)
+            return Field(name, cell, key=key, frozen=_is_frozen(cls, info))
         return self._field(
             name,
             info.annotation,
             tuple(info.metadata),
-            key=_key(cls, name, info),
-            frozen=bool(info.frozen or cls.model_config.get("frozen")),
+            key=key,
+            frozen=_is_frozen(cls, info),
             custom=validated or not cls.model_config.keys() <= _HARMLESS_SETTINGS,
             validated=validated,
             default=(lambda: info.get_default(call_default_factory=True)) if info.exclude else None,
@@ -263,6 +269,10 @@ def _is_plain_model(cls: Any) -> bool:
         and cls.__get_pydantic_core_schema__.__func__
         is BaseModel.__get_pydantic_core_schema__.__func__
     )
+
+
+def _is_frozen(cls: Any, info: FieldInfo) -> bool:
+    return bool(info.frozen or cls.model_config.get("frozen"))
 
 
 def _key(cls: Any, name: str, info: FieldInfo) -> str:

@@ -7,7 +7,8 @@ No clock, no lock, no storage: `shared` owns those. A change goes through `prepa
 from typing import Any
 
 from canvas_provider.errors import ChangeInProgress
-from canvas_provider.state.recording import Link, Prepared, Recording
+from canvas_provider.state.patch import diff
+from canvas_provider.state.recording import Link, Prepared, Recording, is_node
 from canvas_provider.state.shape import PLAIN, Shape
 from canvas_provider.types import JSONValue
 
@@ -79,14 +80,27 @@ class Change:
         Raises:
             NotJSON, InvalidState: it cannot be committed; `rollback` is due.
         """
-        prepared = self._recording.prepare(self.draft)
-        self._recording.freeze()
+        recording, draft = self._recording, self.draft
+        if is_node(draft):
+            prepared = recording.prepare(draft)
+        else:
+            prepared = self._compare()
+        recording.freeze()
+        if recording.normal is not None:
+            draft.__draft_kind__.refresh(draft, recording.normal)
         self.is_open = False
         if prepared is None:
             self._end()
             return None
         self._prepared = prepared
         return prepared
+
+    def _compare(self) -> Prepared | None:
+        """Settle a document whose type has no drafts: it is written anew and compared."""
+        old = self.document.value
+        new = self.document.shape.json(self.draft)
+        operations = diff(old, new)
+        return Prepared(new, operations) if operations else None
 
     def complete(self) -> None:
         """Make what `prepare` returned the document's next revision."""

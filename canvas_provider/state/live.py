@@ -59,8 +59,8 @@ class LiveDocument:
         except DamagedDocument as error:
             self.damage = str(error)
             stored = None
-        await self._take(stored)
-        self.history.clear()
+        for revision, value in await self._fill(stored):
+            self.document.advance(value, revision)
 
     def begin_nowait(self, expected_revision: int | None) -> Change | None:
         """Do what `begin` does, if that needs no waiting; else return `None`."""
@@ -157,20 +157,30 @@ class LiveDocument:
         return cancelled
 
     async def _take(self, stored: Stored | None) -> None:
-        """Make what the store has the current revision. The turn is ours, or nobody knows us yet.
+        """Make what the store has the current revision. The turn must be ours."""
+        for revision, value in await self._fill(stored):
+            self._advance(revision, value)
 
-        What a newer version of the state's type adds is filled in, and committed as well.
+    async def _fill(self, stored: Stored | None) -> list[tuple[int, JSONValue]]:
+        """Return the revisions that lead to a document of the state's type.
+
+        What a stored document lacks, because its type has grown since, is filled in and committed.
         """
-        document = self.document
         if stored is None:
-            stored = Stored(0, self._seed())
-        value = document.shape.load(stored.document)
-        self._advance(stored.revision, stored.document if value is None else value)
-        if value is not None and stored.revision:
-            await self._store.commit(
-                self._key, stored.revision, value, diff(stored.document, value)
-            )
-            self._advance(stored.revision + 1, value)
+            return [(0, self._seed())]
+        filled = self.document.shape.load(stored.document)
+        if filled is None:
+            return [stored]
+        self._storing = True
+        try:
+            operations = diff(stored.document, filled)
+            await self._store.commit(self._key, stored.revision, filled, operations)
+        except RevisionConflict:
+            # Somebody else was faster: theirs is as good as ours, and is taken at the next change.
+            return [(stored.revision, filled)]
+        finally:
+            self._storing = False
+        return [stored, (stored.revision + 1, filled)]
 
     def _advance(self, revision: int, value: JSONValue) -> None:
         """Move to a revision that we did not make."""

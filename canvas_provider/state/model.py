@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from pydantic_core import SchemaValidator
 
 from canvas_provider.errors import InvalidState
-from canvas_provider.state.codec import invalid, unwrap
-from canvas_provider.state.json import ensure_json
+from canvas_provider.state.codec import Codec, in_order, invalid, unwrap
+from canvas_provider.state.json import ensure_json, escape
 from canvas_provider.state.kinds import MappingKind
 from canvas_provider.state.modelnode import Classes, own_storage
 from canvas_provider.state.recording import Draft, Element, Link, Log, Recording, is_node, plain
@@ -20,7 +20,7 @@ from canvas_provider.state.shape import PLAIN, Shape, place_of
 from canvas_provider.state.typed import TypedShape, keep, merge
 from canvas_provider.types import MISSING, JSONValue
 
-__all__ = ["Field", "ModelShape"]
+__all__ = ["Field", "FieldCodec", "ModelShape"]
 
 
 class Field:
@@ -116,7 +116,11 @@ class ModelKind(MappingKind):
         self.checks = shape.checks_model or any(field.guarded for field in fields)
         self.stored = {field.name: field.key for field in fields if field.default is None}
         self.keys = frozenset(self.stored.values())
-        self._assigner = _Assigner(shape.model)
+        self._codecs = {
+            field.name: FieldCodec(shape.model, field.name, field.key)
+            for field in fields
+            if field.custom or field.guarded
+        }
 
     def get(self, node: Any, name: str) -> Element:
         return node.__dict__.get(name, MISSING)
@@ -172,10 +176,7 @@ class ModelKind(MappingKind):
             raise InvalidState(f"{place_of(node, name)}: the field is excluded from the document")
         if not field.custom or is_node(value):
             return field.shape.accept(value, node, name)
-        try:
-            return self._assigner.take(node, field, unwrap(value))
-        except ValidationError as error:
-            invalid(error, node.__draft_link__.recording.path(node))
+        return self._codecs[name].take_from(node, value, place_of(node, name))
 
     def check(self, node: Draft, log: Log, document: Any, path: str) -> JSONValue:
         if self.shape.checks_model:
@@ -184,12 +185,10 @@ class ModelKind(MappingKind):
         for name, _ in self.changed(node, log):
             field = self.fields.get(name)
             if field is not None and field.guarded:
-                try:
-                    raw = self._assigner.take(node, field, document[field.key])
-                except ValidationError as error:
-                    invalid(error, path)
-                normal = merge(field.shape, document[field.key], raw)
-                if normal is not document[field.key]:
+                old = document[field.key]
+                raw = self._codecs[name].take_from(node, old, f"{path}/{escape(field.key)}")
+                normal = merge(field.shape, old, raw)
+                if normal is not old:
                     checked = {**checked, field.key: normal}
         return checked  # type: ignore[no-any-return]
 
@@ -205,39 +204,60 @@ class ModelKind(MappingKind):
         return document
 
 
-class _Assigner:
-    """Validates and encodes a single field as its model says: with its validators and settings."""
+class FieldCodec(Codec):
+    """Validates, writes and reads one field as its model says: with its validators and settings."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, name: str, key: str) -> None:
+        super().__init__(model)
         self._model = model
+        self._name = name
+        self._key = key
         self._validator: SchemaValidator | None = None
 
-    def take(self, node: Any, field: Field, value: Any) -> JSONValue:
-        """Return the JSON of a valid `value`.
-
-        Raises:
-            ValidationError: it is not valid.
-        """
+    def _validate(self, value: Any, others: dict[str, Any]) -> Any:
         if self._validator is None:
             self._validator = _fields_validator(self._model)
-        others = {name: getattr(node, name) for name in node.__draft_kind__.stored}
-        validated = self._validator.validate_assignment(others, field.name, value)[0][field.name]
-        raw = self._encode(field, validated)
-        self._validator.validate_assignment(others, field.name, raw)
-        return ensure_json(raw, place_of(node, field.name))
+        return self._validator.validate_assignment(others, self._name, value)[0][self._name]
 
-    def _encode(self, field: Field, value: Any) -> Any:
-        """Write one field as the model does, on an instance that has nothing else."""
+    def decode(self, raw: JSONValue) -> Any:
+        return self._validate(raw, {})
+
+    def encode(self, value: Any, path: str) -> JSONValue:
+        # The model writes it: an instance that has nothing else.
         instance = self._model.__new__(self._model)
-        object.__setattr__(instance, "__dict__", {field.name: value})
-        object.__setattr__(instance, "__pydantic_fields_set__", {field.name})
-        object.__setattr__(instance, "__pydantic_extra__", None)
-        object.__setattr__(instance, "__pydantic_private__", None)
-        written = self._model.__pydantic_serializer__.to_python(
-            instance, mode="json", by_alias=True, include={field.name}, round_trip=True,
-            warnings="none",
-        )  # fmt: skip
-        return written[field.key]
+        for name, item in (
+            ("__dict__", {self._name: value}),
+            ("__pydantic_fields_set__", {self._name}),
+            ("__pydantic_extra__", None),
+            ("__pydantic_private__", None),
+        ):
+            object.__setattr__(instance, name, item)
+        written = self.write(
+            self._model.__pydantic_serializer__.to_python, instance, path, {self._name}
+        )
+        return in_order(value, ensure_json(written[self._key], path))
+
+    def take(self, value: Any, path: str) -> JSONValue:
+        return self._take(value, path, {})
+
+    def take_from(self, node: Any, value: Any, path: str) -> JSONValue:
+        """Take a value for the field of `node`, whose other fields a validator may look at.
+
+        Raises:
+            InvalidState, NotJSON: it cannot be taken.
+        """
+        return self._take(
+            value, path, {name: getattr(node, name) for name in node.__draft_kind__.stored}
+        )
+
+    def _take(self, value: Any, path: str, others: dict[str, Any]) -> JSONValue:
+        try:
+            raw = self.encode(self._validate(unwrap(value), others), path)
+            self._validate(raw, others)
+        except ValidationError as error:
+            # The place that pydantic names begins with the field.
+            invalid(error, path.rpartition("/")[0])
+        return raw
 
 
 def _fields_validator(model: Any) -> SchemaValidator:

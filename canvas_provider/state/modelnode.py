@@ -8,6 +8,7 @@ scalars have a descriptor, which opens or decodes them when they are read.
 
 from abc import ABCMeta
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -376,8 +377,16 @@ def _private_maker(model: Any) -> Callable[[Any], None] | None:
     set_private = BaseModel.__dict__["__pydantic_private__"].__set__
 
     def give(node: Any) -> None:
-        defaults = {name: attribute.get_default() for name, attribute in attributes.items()}
-        given = {k: item for k, item in defaults.items() if item is not PydanticUndefined}
-        set_private(node, given)
+        set_private(
+            node,
+            {
+                name: attribute.default_factory()
+                if attribute.default_factory is not None
+                else deepcopy(attribute.default)
+                for name, attribute in attributes.items()
+                if attribute.default_factory is not None
+                or attribute.default is not PydanticUndefined
+            },
+        )
 
     return give

@@ -126,7 +126,7 @@ class Log:
 class Recording:
     """All that one change has opened and written."""
 
-    __slots__ = ("_moved", "_rendered", "cells", "guarded", "links", "logs", "nodes")
+    __slots__ = ("_moved", "_rendered", "cells", "guarded", "links", "logs", "nodes", "normal")
 
     def __init__(self) -> None:
         self.nodes: list[Draft] = []
@@ -137,6 +137,8 @@ class Recording:
         """Where a mutable value that is no node was handed out: it may change unseen."""
         self.guarded = False
         """Whether something was written within a node that `checks`."""
+        self.normal: JSONValue = None
+        """The document, if validation has changed what was written."""
         self._moved: set[int] = set()
         self._rendered: dict[int, JSONValue] = {}
 
@@ -226,7 +228,7 @@ class Recording:
                 found = Difference()
                 found.compare(document, checked, "")
                 operations += found.result()
-                document = checked
+                self.normal = document = checked
         return Prepared(document, operations) if operations else None
 
     def origin(self, element: Element, document: JSONValue) -> JSONValue:

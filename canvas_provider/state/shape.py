@@ -20,7 +20,6 @@ from typing import (
     get_args,
     get_origin,
     get_type_hints,
-    is_typeddict,
 )
 
 from canvas_provider.errors import NotJSON, StateError
@@ -30,7 +29,17 @@ from canvas_provider.state.kinds import ListKind, ObjectKind
 from canvas_provider.state.recording import Draft, Element, Link, Recording, is_node, plain
 from canvas_provider.types import JSONValue
 
-__all__ = ["PLAIN", "PlainShape", "Shape", "create_value", "fresh", "own_node", "place_of", "shape_of"]
+__all__ = [
+    "PLAIN",
+    "PlainShape",
+    "Shape",
+    "create_value",
+    "fresh",
+    "is_typed_dict",
+    "own_node",
+    "place_of",
+    "shape_of",
+]
 
 
 class Shape:
@@ -192,9 +201,20 @@ def _scalar(value: Any, path: str) -> JSONValue:
 
 
 def create_value(create: Callable[[], Any]) -> Any:
-    """Call `create`; a TypedDict or a generic such as `dict[str, int]` begins empty."""
-    origin = get_origin(create)
-    return (dict if is_typeddict(create) else origin or create)()
+    """Call `create`; a TypedDict or a generic such as `dict[str, int]` begins empty.
+
+    Raises:
+        StateError: a type that cannot begin without values.
+    """
+    maker = dict if is_typed_dict(create) else get_origin(create) or create
+    if not isinstance(maker, type):
+        return maker()
+    try:
+        return maker()
+    except (TypeError, ValueError):
+        raise StateError(
+            f"a new {maker.__name__} needs values: give its fields defaults, or a first value"
+        ) from None
 
 
 def fresh(node: Any, elements: Any, recording: Recording) -> Draft:
@@ -244,6 +264,15 @@ def shape_of(state_type: Any) -> Shape:
     return import_module("canvas_provider.state.compile").shape_of(state_type)  # type: ignore[no-any-return]
 
 
+def is_typed_dict(annotation: Any) -> bool:
+    """Say whether a type is a TypedDict: Python's, or that of `typing_extensions`."""
+    return (
+        isinstance(annotation, type)
+        and issubclass(annotation, dict)
+        and hasattr(annotation, "__required_keys__")
+    )
+
+
 _PLAIN_TYPES: Final = (dict, list, str, int, float, bool, NoneType, None, Any, object)
 
 
@@ -251,7 +280,7 @@ def _is_plain(annotation: Any, within: tuple[Any, ...] = ()) -> bool:
     """Say whether values of a type are JSON as they are, and nothing checks them."""
     if annotation in _PLAIN_TYPES or annotation in within:
         return True
-    if is_typeddict(annotation):
+    if is_typed_dict(annotation):
         hints = get_type_hints(annotation, include_extras=True)
         return all(_is_plain(hint, (*within, annotation)) for hint in hints.values())
     origin, args = get_origin(annotation), get_args(annotation)

@@ -75,6 +75,7 @@ class TypedShape(Shape):
         return raw if equal(raw, normal) else normal
 
     def seed(self, create: Callable[[], Any] | None) -> JSONValue:
+        assert create is not None, "a type can always be called"
         return self.codec.take(create_value(create), "")
 
 
