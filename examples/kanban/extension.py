@@ -261,7 +261,7 @@ async def remove_column(board: Board, column_id: ColumnId) -> None:
         number = "1 card" if len(column.cards) == 1 else f"{len(column.cards)} cards"
         raise CanvasError(
             "column_not_empty",
-            f"The column {column.title!r} still holds {number}: move or delete what is in it first.",
+            f"The column {column.title!r} still holds {number}: move or delete them first.",
         )
     board.columns.remove(column)
 

@@ -1,6 +1,7 @@
 """The board's rules, called as the agent and the page call them. No browser, no socket."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -185,7 +186,7 @@ async def test_the_board_outlives_the_program(tmp_path: Path) -> None:
 
 
 def test_the_declaration_has_the_names_that_agents_know() -> None:
-    declaration = kanban.declaration
+    declaration: Any = kanban.declaration
     assert (declaration["id"], declaration["displayName"]) == ("agentic-kanban", "Agentic Kanban")
     assert declaration["inputSchema"]["properties"]["project"]["type"] == "string"
     actions = {action["name"]: action for action in declaration["actions"]}

@@ -1,6 +1,5 @@
 """Every piece of code in the README and the docs: it compiles, it runs, and it keeps its word."""
 
-import inspect
 import re
 import subprocess
 import sys
@@ -87,12 +86,11 @@ async def test_a_test_in_the_docs_passes(
     run_page(page, as_extension)
     test = getattr(as_extension, name)
     cases = [
-        dict.fromkeys([mark.args[0]], value)
+        {mark.args[0]: value}
         for mark in getattr(test, "pytestmark", [])
         if mark.name == "parametrize"
         for value in mark.args[1]
     ]
-    assert set(inspect.signature(test).parameters) == set().union(*cases or [set()])
     for case in cases or [{}]:
         await test(**case)
 
