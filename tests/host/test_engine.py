@@ -498,3 +498,12 @@ def test_declaring_again_re_opens_what_stays_and_loses_what_goes() -> None:
     driver.answer()
     (opened,) = driver.engine.open_canvases()
     assert opened["title"] == "New"
+
+
+def test_input_is_checked_against_what_is_declared_now() -> None:
+    """Also for an instance whose restore failed."""
+    driver = Driver()
+    driver.opened()
+    driver.declare({**BOARD, "actions": [{"name": "move", "inputSchema": {"required": ["where"]}}]})
+    driver.fail("not restored")
+    assert '"where" is a required property' in driver.message(driver.invoke(input={"to": 1}))

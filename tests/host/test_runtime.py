@@ -9,6 +9,7 @@ import pytest
 from canvas_provider.errors import ConnectionClosed, RemoteError
 from canvas_provider.host.link import Message, ProviderLink
 from canvas_provider.host.runtime import HostRefusal, Runtime
+from canvas_provider.protocol.copilot import SessionEvent
 from canvas_provider.types import JSONObject, JSONValue
 from canvas_provider.wire.peer import Peer
 from canvas_provider.wire.transports import memory_pair
@@ -146,6 +147,36 @@ async def test_the_provider_hears_of_every_event_after_it_has_joined(runtime: Ru
         "session.canvas.closed",
         "session.canvas.removed",
     ]
+
+
+async def test_who_has_not_joined_hears_of_nothing(runtime: Runtime) -> None:
+    early = Provider(answer_plainly)
+    async with (
+        asyncio.timeout(5),
+        connected(runtime, early, "project:early") as (peer, _),
+        joined(runtime, Provider(answer_plainly)),
+    ):
+        await runtime.open("board", "one")
+        await peer.request("connect", {})
+    assert early.notices == []
+
+
+async def test_an_event_names_the_last_one_that_stays_as_its_parent(runtime: Runtime) -> None:
+    """Specification: recorded from Copilot CLI 1.0.102: ephemeral events are no parents."""
+    events: list[SessionEvent] = []
+    runtime.subscribe(events.append)
+    async with asyncio.timeout(5), joined(runtime, Provider(answer_plainly)):
+        await runtime.open("board", "one")
+        await runtime.close("one")
+    _, opened, recorded, closed, removed, *_ = events
+    assert [event.get("ephemeral") for event in (opened, recorded, closed, removed)] == [
+        True,
+        None,
+        True,
+        None,
+    ]
+    assert (opened["parentId"], recorded["parentId"]) == (None, None)
+    assert (closed["parentId"], removed["parentId"]) == (recorded["id"], recorded["id"])
 
 
 async def test_only_the_message_of_an_error_reaches_the_caller(runtime: Runtime) -> None:
@@ -410,3 +441,17 @@ async def test_a_caller_who_gives_up_leaves_the_provider_undisturbed(runtime: Ru
         release.set()
         await again
         assert [method for method, _ in provider.calls] == ["canvas.open"]
+
+
+async def test_a_caller_may_give_up_in_the_moment_of_the_answer(runtime: Runtime) -> None:
+    async with asyncio.timeout(5), joined(runtime, Provider(answer_plainly)):
+        opening = asyncio.create_task(runtime.open("board", "one"))
+
+        def give_up(event: SessionEvent) -> None:
+            """Events are told right before the answer is given."""
+            opening.cancel()
+
+        runtime.subscribe(give_up)
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+        assert len(runtime.list_open()) == 1
