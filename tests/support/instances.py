@@ -7,11 +7,13 @@ from typing import Any, Final
 import httpx
 from canvas_provider import Canvas
 from canvas_provider.canvas.instance import Instance
+from canvas_provider.serving.server import LoopbackServers
 from canvas_provider.state.memory import MemoryStore
 from canvas_provider.state.registry import StateRegistry
 from canvas_provider.testing.asgi import StreamingASGITransport
 from canvas_provider.types import Token
 from canvas_provider.web.app import InstanceApp, create_app
+from canvas_provider.web.service import Served, serve_instance
 
 HOST: Final = "127.0.0.1:4100"
 TOKEN: Final = Token("tok-En_of-43-characters-as-token_urlsafe-makes")
@@ -38,7 +40,7 @@ async def open_instance(canvas: Canvas, *, instance_id: str = "panel") -> AsyncI
         session_id="s-1",
         extension_id="project:board",
         registry=registry,
-        session=NoSession(),  # type: ignore[arg-type]
+        session=NoSession(),
         update=_refuse_update,
     )
     await instance.open({})
@@ -67,3 +69,16 @@ async def open_client(canvas: Canvas) -> AsyncIterator[tuple[httpx.AsyncClient, 
         transport = StreamingASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url=BASE) as http:
             yield http, instance
+
+
+@asynccontextmanager
+async def open_served(canvas: Canvas) -> AsyncIterator[tuple[Served, Instance]]:
+    """An instance on a real port, for browsers."""
+    servers = LoopbackServers()
+    async with open_instance(canvas) as instance:
+        served = await serve_instance(instance, servers)
+        try:
+            yield served, instance
+        finally:
+            await served.aclose()
+            await servers.aclose()

@@ -349,4 +349,4 @@ async def test_a_scope_that_is_no_request_is_left_alone() -> None:
         async def send(message: object) -> None:
             raise AssertionError
 
-        await app({"type": "lifespan"}, receive, send)  # type: ignore[arg-type]
+        await app({"type": "lifespan"}, receive, send)
