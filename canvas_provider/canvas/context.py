@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol
 
-from canvas_provider.errors import CanvasProviderError, StateError
+from canvas_provider.errors import CanvasProviderError, StateClosed, StateError
 from canvas_provider.types import Author, JSONObject, JSONValue
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ class CanvasContext(Generic[S]):
 
     __slots__ = (
         "_bound",
+        "_ended",
         "_expected_revision",
         "_instance",
         "action_name",
@@ -143,6 +144,7 @@ class CanvasContext(Generic[S]):
         self._instance = instance
         self._bound: BoundState[S] | None = None
         self._expected_revision = expected_revision
+        self._ended = False
         self.input = input
         """What the caller sent; `{}` where it sent nothing or null."""
         self.author = author
@@ -197,9 +199,12 @@ class CanvasContext(Generic[S]):
 
         Raises:
             StateError: the canvas has none.
+            StateClosed: the call took too long, or its instance is closed.
         """
+        shared = self._instance.state
+        if self._ended or (shared is None and self._bound is not None):
+            raise StateClosed("the call was ended; it changes nothing any more")
         if self._bound is None:
-            shared = self._instance.state
             if shared is None:
                 raise StateError(
                     f"canvas {self.canvas_id!r} has no state here: pass state= to create_canvas"
@@ -210,6 +215,10 @@ class CanvasContext(Generic[S]):
                 expected_revision=self._expected_revision,
             )
         return self._bound
+
+    def end(self) -> None:
+        """Refuse the state from now on: a thread that is out of time must not go on writing."""
+        self._ended = True
 
     def emit(self, name: str, data: JSONValue = None) -> None:
         """Send the open pages an event of the author's own; works from any thread.

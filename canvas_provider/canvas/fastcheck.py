@@ -24,6 +24,12 @@ _ANNOTATIONS: Final = frozenset(
 """Keywords that assert nothing. The runtime does not assert `format` either."""
 
 
+_ALL_TYPES: Final[list[JSONValue]] = [
+    *("string", "number", "boolean", "null", "array", "object"),
+]
+"""Without `type`, each keyword still asserts something of its own type only."""
+
+
 class _Unsupported(Exception):
     """A keyword outside the subset."""
 
@@ -67,10 +73,9 @@ class _Compiler:
         return self._references[reference]
 
     def _typed(self, schema: dict[str, JSONValue], asserted: set[str]) -> Check:
-        names = schema.get("type")
+        names = schema.get("type", _ALL_TYPES)
         types = [names] if isinstance(names, str) else names
-        if not isinstance(types, list):
-            raise _Unsupported
+        assert isinstance(types, list)  # else it does not compile
         used = {"type"}
         checks = []
         for name in types:

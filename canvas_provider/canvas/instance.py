@@ -246,6 +246,8 @@ class Instance:
             else:
                 result = await run_plan(plan, checked, context, self._workers)
         except asyncio.CancelledError:
+            if context is not None:
+                context.end()
             if (reason := self._calls.end(call)) is None:
                 raise
             raise reason from None

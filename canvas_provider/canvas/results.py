@@ -205,10 +205,10 @@ class _Converter:
 
     def _model(self, value: Any) -> JSONValue:
         try:
-            # Without its warnings, which quote values.
-            dumped = value.model_dump(mode="json", warnings=False)
+            # By alias, as the state and the schemas are; without warnings, which quote values.
+            dumped = value.model_dump(mode="json", by_alias=True, warnings=False)
         except ValueError:  # pydantic's PydanticSerializationError: bytes that are no UTF-8
-            dumped = value.model_dump(mode="python", warnings=False)
+            dumped = value.model_dump(mode="python", by_alias=True, warnings=False)
         return self._object(dumped) if isinstance(dumped, dict) else self.convert(dumped)
 
     def _set(self, value: AbstractSet[Any]) -> JSONValue:

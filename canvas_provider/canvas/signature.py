@@ -121,17 +121,24 @@ def compile_long_form(handler: Any, schema: JSONValue, *, site: Site, subject: s
         ) from None
     except ValueError:
         pass  # some built-in callables have no signature
-    declared, checked = _widen(schema, subject)
+    declared, checked = _widen(schema)
     return Plan(handler, declared, Validator(checked, subject))
 
 
-def _widen(schema: JSONValue, subject: str) -> tuple[JSONObject | None, JSONObject]:
-    """Admit null where an empty object fits: models send it for "nothing"."""
+def _widen(schema: JSONValue) -> tuple[JSONObject | None, JSONObject]:
+    """Admit null where an empty object plainly fits: models send it for "nothing"."""
     if not isinstance(schema, dict):
         return None, ANY_OBJECT
-    if schema.get("type") == "object" and Validator(schema, subject).accepts({}):
+    demands = [keyword for keyword in _DEMANDS if schema.get(keyword)]
+    if schema.get("type") == "object" and not demands:
         return {**schema, "type": ["object", "null"]}, schema
     return schema, schema
+
+
+_DEMANDS: Final = (
+    *("required", "minProperties", "$ref", "allOf", "anyOf", "oneOf", "not", "if", "enum", "const"),
+)
+"""Keywords by which a schema may refuse an empty object."""
 
 
 def compile_typed(

@@ -75,10 +75,6 @@ class Validator:
         if problems:
             raise self.refuse(problems)
 
-    def accepts(self, value: JSONValue) -> bool:
-        """Whether `value` fits."""
-        return (self._fits is not None and self._fits(value)) or not self.problems(value)
-
     def problems(self, value: JSONValue) -> list[Problem]:
         """Return all that is wrong with `value`, as jsonschema sees it."""
         if self._explain is None:

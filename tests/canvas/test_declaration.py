@@ -1,4 +1,6 @@
 import functools
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -226,6 +228,24 @@ def test_every_declared_schema_is_draft_07() -> None:
 
     for action in canvas.declaration["actions"]:
         Draft7Validator.check_schema(action["inputSchema"])  # type: ignore[arg-type]
+
+
+def test_a_simple_canvas_needs_neither_asyncio_nor_pydantic_nor_jsonschema() -> None:
+    program = (
+        "import sys\n"
+        "from typing import Annotated, Literal\n"
+        "from canvas_provider import CanvasContext, create_canvas\n"
+        "canvas = create_canvas(id='k', display_name='K', description='K.', state=dict,\n"
+        "    input_schema={'type': 'object', 'properties': {'a': {'minLength': 1}}})\n"
+        "@canvas.action\n"
+        "async def act(ctx: CanvasContext, state: dict, n: int, kind: Literal['a'] | None = None,\n"
+        "    names: Annotated[list[str], 'x'] = ()) -> None: ...\n"
+        "assert canvas.declaration['actions']\n"
+        "print(*{'asyncio', 'pydantic', 'jsonschema'} & sys.modules.keys())\n"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == ""
 
 
 # --- What it refuses: the setting, where it points, and a word of the way out

@@ -3,6 +3,8 @@ import logging
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 import pytest
@@ -13,14 +15,17 @@ from canvas_provider.errors import (
     ActionTimeout,
     CanvasError,
     Closing,
+    DraftClosed,
     HandlerError,
     InvalidInput,
     NoHandler,
     NotAllowed,
     RevisionConflict,
+    StateClosed,
     UnknownAction,
 )
 from canvas_provider.types import MISSING, JSONValue
+from pydantic import BaseModel
 from tests.canvas.conftest import Make
 
 # --- Inputs and results
@@ -286,7 +291,101 @@ async def test_a_late_commit_of_a_thread_is_refused(make: Make) -> None:
     assert other.state.document == {}
 
 
+async def test_a_thread_that_is_out_of_time_changes_nothing_any_more(make: Make) -> None:
+    canvas = make.canvas(state=dict)
+    go_on = threading.Event()
+    outcome: list[BaseException] = []
+
+    @canvas.action(timeout=0.01)
+    def act(ctx: CanvasContext) -> None:
+        go_on.wait(5)
+        try:
+            with ctx.state.change() as board:
+                board["late"] = True
+        except BaseException as error:
+            outcome.append(error)
+
+    @canvas.action(timeout=0.01)
+    def injected(board: dict) -> None:  # type: ignore[type-arg]
+        go_on.wait(5)
+        try:
+            board["late"] = True
+        except BaseException as error:
+            outcome.append(error)
+
+    instance = await make.opened(canvas)
+    async with asyncio.timeout(5):
+        for name in ("act", "injected"):
+            with pytest.raises(ActionTimeout):
+                await instance.invoke(name, author="agent")
+        go_on.set()
+        while len(outcome) < 2:
+            await asyncio.to_thread(lambda: None)
+    assert {type(error) for error in outcome} == {StateClosed, DraftClosed}
+    assert instance.state is not None
+    assert instance.state.document == {}
+
+
 # --- The open change of the state
+
+
+class Card(BaseModel):
+    title: str
+    due: date | None = None
+
+
+class Board(BaseModel):
+    cards: list[Card] = []
+
+    def find(self, title: str) -> Card:
+        return next(card for card in self.cards if card.title == title)
+
+
+@dataclass
+class Item:
+    title: str
+    due: date | None = None
+
+
+@dataclass
+class Shelf:
+    cards: list[Item] = field(default_factory=list)
+
+    def find(self, title: str) -> Item:
+        return next(card for card in self.cards if card.title == title)
+
+
+@pytest.mark.parametrize(("state", "card"), [(Board, Card), (Shelf, Item)])
+async def test_a_typed_draft_is_the_authors_type(make: Make, state: Any, card: Any) -> None:
+    canvas = make.canvas(state=state)
+
+    async def add(board: Any, title: str, due: date) -> Any:
+        assert isinstance(board, state)
+        board.cards.append(card(title=title, due=due))
+        return board.find(title)
+
+    add.__annotations__["board"] = state
+    canvas.action(add)
+    instance = await make.opened(canvas)
+    outcome = await instance.invoke("add", {"title": "a", "due": "2026-11-30"}, author="agent")
+    assert outcome == Outcome({"title": "a", "due": "2026-11-30"}, 1)
+    assert instance.state is not None
+    assert instance.state.document == {"cards": [{"title": "a", "due": "2026-11-30"}]}
+
+
+async def test_a_result_is_made_before_the_commit(make: Make) -> None:
+    canvas = make.canvas(state=Board)
+
+    @canvas.action
+    async def act(board: Board) -> Any:
+        board.cards.append(Card(title="a"))
+        return [board.cards[0], float("inf")]
+
+    instance = await make.opened(canvas)
+    with pytest.raises(HandlerError, match="/1: "):
+        await instance.invoke("act", author="agent")
+    assert instance.state is not None
+    assert instance.state.document == {"cards": []}
 
 
 async def test_an_injected_draft_is_one_revision_with_its_author(make: Make) -> None:

@@ -13,7 +13,7 @@ import pytest
 from canvas_provider.canvas.results import Image, ToolResult, to_json_value
 from canvas_provider.errors import NotJSON
 from canvas_provider.types import JSONValue
-from pydantic import AnyUrl, BaseModel, RootModel, SecretStr, TypeAdapter, computed_field
+from pydantic import AnyUrl, BaseModel, Field, RootModel, SecretStr, TypeAdapter, computed_field
 
 
 class Color(Enum):
@@ -48,6 +48,7 @@ class Card(BaseModel):
     due: date | None = None
     link: AnyUrl | None = None
     secret: SecretStr = SecretStr("x")
+    column_id: str = Field(default="b", alias="columnId")
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -117,6 +118,7 @@ VALUES: list[tuple[object, JSONValue]] = [
             "due": "2026-11-30",
             "link": "http://x/",
             "secret": "**********",
+            "columnId": "b",
             "shout": "A",
         },
     ),
