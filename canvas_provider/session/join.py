@@ -73,7 +73,7 @@ async def join(pipes: Pipes, handshake: Handshake) -> Session:
     """
     # The one late import: the runtime answers the handshake while these 150 ms pass.
     from canvas_provider.session.codec import speed_up
-    from canvas_provider.session.web import LoopbackWeb
+    from canvas_provider.web.loopback import LoopbackWeb
 
     speed_up(handshake.connection)
     lifeline = Lifeline(handshake.settings.shutdown_deadline)

@@ -1,6 +1,6 @@
 """Pages on loopback servers: what brings starlette and uvicorn into the process.
 
-Only `join` imports this module, after the handshake is written.
+`session.join` imports this module late, after the handshake is written.
 """
 
 from canvas_provider.canvas.instance import Instance
@@ -11,7 +11,7 @@ __all__ = ["LoopbackWeb"]
 
 
 class LoopbackWeb:
-    """A `WebStack` on 127.0.0.1."""
+    """Serves every instance of a process; the `WebStack` of a session."""
 
     def __init__(self) -> None:
         self._servers = LoopbackServers()
