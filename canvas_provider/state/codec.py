@@ -58,7 +58,7 @@ class Codec:
             NotJSON: JSON cannot carry it.
         """
         raw = self.write(self.adapter.dump_python, value, path)
-        return in_order(value, ensure_json(raw, path))
+        return ensure_json(in_order(value, raw), path)
 
     def write(
         self, dump: Callable[..., Any], value: Any, path: str, include: set[str] | None = None
@@ -135,7 +135,9 @@ def _holds_node(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_holds_node, value))
     fields = getattr(value, "__dict__", None)
-    return bool(fields) and not isinstance(value, type) and any(map(_holds_node, fields.values()))
+    if not fields or isinstance(value, type):
+        return False
+    return any(map(_holds_node, fields.values()))
 
 
 def _real(node: Any) -> Any:
@@ -163,6 +165,4 @@ def in_order(value: Any, raw: Any) -> Any:
 def misfit(error: StateError, annotation: Any) -> NoReturn:
     """Say that a stored document does not fit its type."""
     name = getattr(annotation, "__name__", str(annotation))
-    raise StateError(
-        f"the stored state does not fit {name} ({error}); it stays as it is"
-    ) from None
+    raise StateError(f"the stored state does not fit {name} ({error}); it stays as it is") from None

@@ -67,10 +67,24 @@ _HARMLESS_NOTES: Final = frozenset(
 `annotated_types`; any other may convert, so that its value is a cell."""
 
 _HARMLESS_SETTINGS: Final = frozenset(
-    "alias_generator arbitrary_types_allowed defer_build extra frozen from_attributes"
-    " json_schema_extra populate_by_name protected_namespaces revalidate_instances title"
-    " use_attribute_docstrings validate_assignment validate_by_alias validate_by_name"
-    " validate_default".split()
+    {
+        "alias_generator",
+        "arbitrary_types_allowed",
+        "defer_build",
+        "extra",
+        "from_attributes",
+        "frozen",
+        "json_schema_extra",
+        "populate_by_name",
+        "protected_namespaces",
+        "revalidate_instances",
+        "title",
+        "use_attribute_docstrings",
+        "validate_assignment",
+        "validate_by_alias",
+        "validate_by_name",
+        "validate_default",
+    }
 )
 """Settings of a model that do not change how a field's value is validated or written."""
 
@@ -263,11 +277,11 @@ def _is_key(annotation: Any) -> bool:
 
 def _is_plain_model(cls: Any) -> bool:
     """Say whether the JSON of a model is an object of its fields."""
+    own_schema: Any = BaseModel.__get_pydantic_core_schema__
     return (
         not cls.__pydantic_root_model__
         and not cls.__pydantic_decorators__.model_serializers
-        and cls.__get_pydantic_core_schema__.__func__
-        is BaseModel.__get_pydantic_core_schema__.__func__
+        and cls.__get_pydantic_core_schema__.__func__ is own_schema.__func__
     )
 
 

@@ -126,7 +126,9 @@ class Difference:
         Returns whether the whole list was rewritten, because that is shorter.
         """
         origins = new if origins is None else origins
+        start = len(self.operations)
         kept = self._recognise(old, new, origins)
+        recognised = any(i >= 0 for i in kept)
         anchors = sequence.longest_increasing(kept)
         survivors = set(kept)
         for j, i in sequence.pair_gaps(
@@ -152,6 +154,10 @@ class Difference:
                     within(self, place)
                 else:
                     self.compare(old[i], new[j], place)
+        if not recognised and whole is None and len(self.operations) - start > 1:
+            # Nothing of the old list is left: saying so is shorter.
+            self._forget(start)
+            self.replace(path, new)
         return False
 
     def _edit(
@@ -164,8 +170,8 @@ class Difference:
         prefix: str,
         offset: int,
     ) -> None:
-        for kind, index, source in edits:
-            place = f"{prefix}{offset + index}"
+        for kind, target, source in edits:
+            place = f"{prefix}{offset + target}"
             if kind == "remove":
                 self.remove(place, old[source])
             elif kind == "add":
@@ -249,9 +255,7 @@ class _Moves:
     ) -> None:
         self.operations = operations
         self._pairs = [
-            (left[token], place, inner)
-            for token, (place, inner) in came.items()
-            if token in left
+            (left[token], place, inner) for token, (place, inner) in came.items() if token in left
         ]
 
     def merged(self) -> list[Operation]:

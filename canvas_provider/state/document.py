@@ -81,10 +81,7 @@ class Change:
             NotJSON, InvalidState: it cannot be committed; `rollback` is due.
         """
         recording, draft = self._recording, self.draft
-        if is_node(draft):
-            prepared = recording.prepare(draft)
-        else:
-            prepared = self._compare()
+        prepared = recording.prepare(draft) if is_node(draft) else self._compare()
         recording.freeze()
         if recording.normal is not None:
             draft.__draft_kind__.refresh(draft, recording.normal)

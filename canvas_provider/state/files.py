@@ -10,6 +10,7 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -269,7 +270,7 @@ def _set_aside(path: Path) -> Path:
         name = f"{path.name}.damaged-{stamp}{f'-{number}' if number else ''}"
         aside = path.with_name(name)
         if not aside.exists():
-            patiently(lambda: os.rename(path, aside))
+            patiently(partial(os.rename, path, aside))
             return aside
     raise FileExistsError(f"{path.name}.damaged-{stamp}")
 

@@ -12,7 +12,17 @@ from typing import Final, NoReturn
 from canvas_provider.errors import NotJSON
 from canvas_provider.types import JSONValue
 
-__all__ = ["MAX_DEPTH", "MAX_INTEGER", "SCALARS", "check_key", "check_scalar", "ensure_json", "equal", "escape", "refuse"]
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_INTEGER",
+    "SCALARS",
+    "check_key",
+    "check_scalar",
+    "ensure_json",
+    "equal",
+    "escape",
+    "refuse",
+]
 
 MAX_DEPTH: Final = 200
 """Containers within containers. pydantic-core, which writes the JSON, gives up at 255."""
@@ -42,13 +52,15 @@ def _check(value: object, path: str, depth: int) -> None:
         _check_depth(path, depth)
         for key, item in value.items():  # type: ignore[attr-defined]
             check_key(key, path)
-            check_scalar(item, path, key) or _check(item, f"{path}/{escape(key)}", depth + 1)
+            if not check_scalar(item, path, key):
+                _check(item, f"{path}/{escape(key)}", depth + 1)
     elif kind is list:
         _check_depth(path, depth)
         for index, item in enumerate(value):  # type: ignore[arg-type]
-            check_scalar(item, path, index) or _check(item, f"{path}/{index}", depth + 1)
+            if not check_scalar(item, path, index):
+                _check(item, f"{path}/{index}", depth + 1)
     elif not check_scalar(value, path):
-        refuse(path, f"a {kind.__name__} is not JSON")
+        refuse(path, f"{kind.__name__} is no type of JSON")
 
 
 def _check_depth(path: str, depth: int) -> None:
@@ -120,9 +132,5 @@ def equal(one: JSONValue, other: JSONValue) -> bool:
             and all(equal(item, other[key]) for key, item in one.items())
         )
     if isinstance(one, list):
-        return (
-            isinstance(other, list)
-            and len(one) == len(other)
-            and all(map(equal, one, other))
-        )
+        return isinstance(other, list) and len(one) == len(other) and all(map(equal, one, other))
     return one == other and isinstance(one, bool) is isinstance(other, bool)

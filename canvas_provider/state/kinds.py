@@ -262,7 +262,7 @@ class ListKind:
             else:
                 raw = document[index] = self.item.json(element)
                 found.compare(old, raw, f"{path}/{index}")
-        return document if len(found.operations) > before else base  # type: ignore[no-any-return]
+        return document if len(found.operations) > before else base
 
     def describe_as(
         self, node: Any, old: JSONValue, recording: Recording, found: Difference, path: str

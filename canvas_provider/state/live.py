@@ -28,9 +28,7 @@ logger = logging.getLogger("canvas_provider.state")
 class LiveDocument:
     """A stored document in use. Everything here belongs to the loop it was loaded on."""
 
-    def __init__(
-        self, store: Store, key: str, shape: Shape, seed: Callable[[], JSONValue]
-    ) -> None:
+    def __init__(self, store: Store, key: str, shape: Shape, seed: Callable[[], JSONValue]) -> None:
         self.loop = asyncio.get_running_loop()
         self.history = History()
         self.damage: str | None = None
@@ -136,9 +134,7 @@ class LiveDocument:
         change.rollback()
         self._turns.give()
 
-    async def _finish(
-        self, storing: Coroutine[Any, Any, None]
-    ) -> asyncio.CancelledError | None:
+    async def _finish(self, storing: Coroutine[Any, Any, None]) -> asyncio.CancelledError | None:
         """See a commit through: once begun, whether it happened must be known.
 
         Returns the cancellation that came in meanwhile, to be raised when all is settled.

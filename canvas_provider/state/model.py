@@ -84,11 +84,11 @@ class ModelShape(TypedShape):
 
     def draft(self, raw: Any, link: Link) -> Element:
         # Opening is what a search through a list does most: the real function replaces this one.
-        self.draft = self.classes.open_draft  # type: ignore[method-assign]
+        self.draft = self.classes.open_draft  # type: ignore[method-assign, assignment]
         return self.draft(raw, link)
 
     def view(self, raw: Any, link: Link | None) -> Element:
-        self.view = self.classes.open_view  # type: ignore[method-assign]
+        self.view = self.classes.open_view  # type: ignore[method-assign, assignment]
         return self.view(raw, link)
 
     def real(self, raw: JSONValue) -> Any:
@@ -144,7 +144,7 @@ class ModelKind(MappingKind):
 
     def json_of(self, name: str, element: Element, recording: Recording) -> JSONValue:
         # A model holds nodes and JSON; decoded values are in the cells of its link.
-        return recording.render(element) if is_node(element) else element  # type: ignore[no-any-return]
+        return recording.render(element) if is_node(element) else element
 
     def relink(self, node: Any, link: Link) -> None:
         self.shape.classes.set_link(node, link)
@@ -217,7 +217,8 @@ class FieldCodec(Codec):
     def _validate(self, value: Any, others: dict[str, Any]) -> Any:
         if self._validator is None:
             self._validator = _fields_validator(self._model)
-        return self._validator.validate_assignment(others, self._name, value)[0][self._name]
+        fields: Any = self._validator.validate_assignment(others, self._name, value)
+        return fields[0][self._name]
 
     def decode(self, raw: JSONValue) -> Any:
         return self._validate(raw, {})
@@ -235,7 +236,7 @@ class FieldCodec(Codec):
         written = self.write(
             self._model.__pydantic_serializer__.to_python, instance, path, {self._name}
         )
-        return in_order(value, ensure_json(written[self._key], path))
+        return ensure_json(in_order(value, written[self._key]), path)
 
     def take(self, value: Any, path: str) -> JSONValue:
         return self._take(value, path, {})

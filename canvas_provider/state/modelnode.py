@@ -93,7 +93,8 @@ class ModelNode:
         pass
 
     def __copy__(self) -> Any:
-        return self.__draft_shape__.real(plain(self))  # type: ignore[attr-defined]
+        node: Any = self
+        return node.__draft_shape__.real(plain(node))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self.__copy__()
@@ -192,7 +193,8 @@ class _PydanticMethods:
             yield name, getattr(self, name)
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
-        yield from self.__iter__()
+        yield from _PydanticMethods.__iter__(self)
+        yield from (self.__pydantic_extra__ or {}).items()
 
     def __getstate__(self) -> Any:
         return self.__copy__().__getstate__()  # type: ignore[attr-defined]
@@ -214,7 +216,7 @@ class _ExtraMethods:
 
     @property
     def __pydantic_extra__(self) -> dict[str, Any]:
-        stored = self.__draft_kind__.stored  # type: ignore[attr-defined]
+        stored = self.__draft_kind__.stored
         return {name: getattr(self, name) for name in self.__dict__ if name not in stored}
 
     def __getattribute__(self, name: str) -> Any:
@@ -225,7 +227,7 @@ class _ExtraMethods:
                 kind = type(self).__draft_kind__  # type: ignore[attr-defined]
                 shape = kind.shape_of(name)
                 if type(self).__draft_live__:  # type: ignore[attr-defined]
-                    link = self.__draft_link__.recording.link(self)  # type: ignore[attr-defined]
+                    link = self.__draft_link__.recording.link(self)
                     value = shape.draft(value, link)
                 else:
                     value = shape.view(value, None)

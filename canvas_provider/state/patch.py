@@ -6,7 +6,7 @@ come from elsewhere, such as a file that somebody edited.
 """
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 from canvas_provider.errors import PatchError
 from canvas_provider.state.difference import Difference, Operation
@@ -14,6 +14,7 @@ from canvas_provider.state.json import equal, escape
 from canvas_provider.types import JSONValue
 
 __all__ = ["Operation", "apply", "diff", "escape", "parse_pointer"]
+
 
 def diff(old: JSONValue, new: JSONValue) -> list[Operation]:
     """Find the operations that turn `old` into `new`: `apply(old, diff(old, new)) == new`.
@@ -103,16 +104,17 @@ class _Patching:
         return node
 
     def _own(self, node: JSONValue) -> JSONValue:
-        """Return a container that this run may write: the copy of `node`, or `node` if it is one."""
+        """Return a container that this run may write: `node`, or a copy of it."""
         if id(node) in self._copies or not isinstance(node, (dict, list)):
             return node
         copy = node.copy()
         self._copies[id(copy)] = copy
         return copy
 
-    def _parent(self, tokens: list[str]) -> JSONValue:
+    def _parent(self, tokens: list[str]) -> Any:
         """Return the container of the last token, writable from the root down."""
-        node = self.document = self._own(self.document)
+        node: Any = self._own(self.document)
+        self.document = node
         for token in tokens[:-1]:
             if isinstance(node, list):
                 index = _index(token, len(node) - 1)
@@ -139,11 +141,14 @@ class _Patching:
         if not tokens:
             raise PatchError("the whole document cannot be removed")
         parent, last = self._parent(tokens), tokens[-1]
+        removed: JSONValue
         if isinstance(parent, list):
-            return parent.pop(_index(last, len(parent) - 1))
-        if isinstance(parent, dict) and last in parent:
-            return parent.pop(last)
-        raise PatchError(f"there is no {last!r}")
+            removed = parent.pop(_index(last, len(parent) - 1))
+        elif isinstance(parent, dict) and last in parent:
+            removed = parent.pop(last)
+        else:
+            raise PatchError(f"there is no {last!r}")
+        return removed
 
     def _replace(self, tokens: list[str], value: JSONValue) -> None:
         if not tokens:
@@ -169,7 +174,7 @@ def _index(token: str, largest: int) -> int:
     return index
 
 
-def _member(operation: Operation, name: Literal["path", "from", "value"]) -> JSONValue:
+def _member(operation: Operation, name: Literal["path", "from", "value"]) -> Any:
     if name not in operation:
         raise PatchError(f"an operation {operation.get('op')!r} needs {name!r}")
     return operation[name]

@@ -30,7 +30,9 @@ class Draft(Protocol):
     __draft_base__: JSONValue
     """The container of the document that it stands for; `None` if it is new."""
 
-
+    __draft_shape__: Any
+    __draft_live__: bool | None
+    """Whether it may be written to; `None` when it cannot even be read."""
     __draft_view__: type
     __draft_closed__: type
     """The classes that it gets when the change is committed, and when it is rolled back."""
@@ -64,9 +66,7 @@ class Kind(Protocol):
     def changed(self, node: Draft, log: "Log") -> "list[tuple[str | int, Element]]":
         """Return key and element of what was written, the places of nested changes included."""
 
-    def check(
-        self, node: Draft, log: "Log", document: JSONValue, path: str
-    ) -> JSONValue:
+    def check(self, node: Draft, log: "Log", document: JSONValue, path: str) -> JSONValue:
         """Validate the JSON of `node`, and return its normal form: `document` itself if it is."""
 
     def json_key(self, key: Any) -> Any:
@@ -185,7 +185,7 @@ class Recording:
         log = self.logs.get(id(node))
         if log is None and node.__draft_base__ is not None:
             return node.__draft_base__
-        rendered = self._rendered.get(id(node), _NOT_YET)
+        rendered: JSONValue = self._rendered.get(id(node), _NOT_YET)
         if rendered is _UNDER_WAY:
             refuse(self.path(node)[:60], "it contains itself")
         if rendered is not _NOT_YET and found is None:
@@ -199,9 +199,7 @@ class Recording:
         self._rendered[id(node)] = document
         return document
 
-    def settle(
-        self, element: Draft, old: JSONValue, found: Difference, path: str
-    ) -> JSONValue:
+    def settle(self, element: Draft, old: JSONValue, found: Difference, path: str) -> JSONValue:
         """Return the JSON of the node `element`, and add what turns `old` into it."""
         if element.__draft_base__ is old:
             return self._settled(element, found, path)
@@ -249,7 +247,7 @@ class Recording:
 
         return describe
 
-    def _check(self, node: Draft, document: JSONValue, path: str) -> JSONValue:
+    def _check(self, node: Draft, document: Any, path: str) -> Any:
         """Validate what wants it, from the root down, and return `document` in normal form."""
         log = self.logs.get(id(node))
         if log is None:
@@ -262,11 +260,11 @@ class Recording:
         copy = document
         for key, element in kind.changed(node, log):
             if is_node(element):
-                old = document[kind.json_key(key)]
-                new = self._check(element, old, f"{path}/{escape(str(key))}")
-                if new is not old:
+                place = kind.json_key(key)
+                new = self._check(element, document[place], f"{path}/{escape(str(place))}")
+                if new is not document[place]:
                     copy = document.copy() if copy is document else copy
-                    copy[key] = new
+                    copy[place] = new
         return copy
 
     def path(self, node: Draft) -> str:

@@ -15,7 +15,7 @@ class Step(NamedTuple):
 
     kind: str
     """`remove`, `move` or `add`."""
-    index: int
+    place: int
     """Where the item is afterwards; for `remove`, where it was."""
     source: int
     """`remove`: its old index in the whole; `move`: where it is now; `add`: its new index."""

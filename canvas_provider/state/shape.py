@@ -23,9 +23,11 @@ from typing import (
 )
 
 from canvas_provider.errors import NotJSON, StateError
-from canvas_provider.state import draft as nodes
+from canvas_provider.state.arrays import ListClosed, ListDraft, ListView, new_list
+from canvas_provider.state.draft import refuse_use, specialise
 from canvas_provider.state.json import MAX_DEPTH, check_key, check_scalar, escape, refuse
 from canvas_provider.state.kinds import ListKind, ObjectKind
+from canvas_provider.state.objects import DictClosed, DictDraft, DictView, new_dict
 from canvas_provider.state.recording import Draft, Element, Link, Recording, is_node, plain
 from canvas_provider.types import JSONValue
 
@@ -82,7 +84,6 @@ class Shape:
         """Return the value that stands for `raw` outside of any change."""
         return raw
 
-
     def load(self, raw: JSONValue) -> JSONValue | None:
         """Check a whole stored document; return it with what it lacks filled in, if it does.
 
@@ -101,16 +102,16 @@ class PlainShape(Shape):
 
     def __init__(self) -> None:
         shared = {"__draft_shape__": self}
-        self._dicts = nodes.specialise(
-            nodes.DictDraft,
-            nodes.DictView,
-            nodes.DictClosed,
+        self._dicts = specialise(
+            DictDraft,
+            DictView,
+            DictClosed,
             {**shared, "__draft_kind__": ObjectKind(self, {})},
         )
-        self._lists = nodes.specialise(
-            nodes.ListDraft,
-            nodes.ListView,
-            nodes.ListClosed,
+        self._lists = specialise(
+            ListDraft,
+            ListView,
+            ListClosed,
             {**shared, "__draft_kind__": ListKind(self)},
         )
 
@@ -128,10 +129,10 @@ class PlainShape(Shape):
 
     def _node(self, items: Any, which: int) -> Any:
         if type(items) is dict:
-            node: Any = nodes.new_dict(self._dicts[which])
+            node: Any = new_dict(self._dicts[which])
             dict.update(node, items)
         else:
-            node = nodes.new_list(self._lists[which])
+            node = new_list(self._lists[which])
             list.extend(node, items)
         return node
 
@@ -196,7 +197,7 @@ def _scalar(value: Any, path: str) -> JSONValue:
             return value  # type: ignore[no-any-return]
     refuse(
         path,
-        f"a {type(value).__name__} is not JSON; give the canvas a state type with a field for it",
+        f"{type(value).__name__} is no type of JSON; give the canvas a state with such a field",
     )
 
 
@@ -237,7 +238,7 @@ def own_node(value: Any, shape: Shape, recording: Recording) -> bool:
     """
     cls = type(value)
     if cls.__draft_live__ is None:
-        nodes.refuse_use(value)
+        refuse_use(value)
     return (
         cls.__draft_live__
         and cls.__draft_shape__ is shape
@@ -292,6 +293,4 @@ def _is_plain(annotation: Any, within: tuple[Any, ...] = ()) -> bool:
         return _is_plain(args[0], within) and all(type(note) is str for note in args[1:])
     if origin is dict and args[0] is not str:
         return False
-    return origin in (list, dict, Union, UnionType) and all(
-        _is_plain(arg, within) for arg in args
-    )
+    return origin in (list, dict, Union, UnionType) and all(_is_plain(arg, within) for arg in args)

@@ -14,10 +14,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from canvas_provider.errors import InvalidState, NotJSON
-from canvas_provider.state import draft as nodes
+from canvas_provider.state.arrays import ListClosed, ListDraft, ListView, new_list
 from canvas_provider.state.codec import Codec, misfit
+from canvas_provider.state.draft import specialise
 from canvas_provider.state.json import SCALARS, check_scalar, equal
 from canvas_provider.state.kinds import ListKind, ObjectKind
+from canvas_provider.state.objects import DictClosed, DictDraft, DictView, new_dict
 from canvas_provider.state.recording import Draft, Element, Link, Log, is_node, plain
 from canvas_provider.state.shape import Shape, create_value, fresh, own_node, place_of
 from canvas_provider.types import JSONValue
@@ -140,15 +142,15 @@ class ListShape(TypedShape):
     def __init__(self, annotation: Any, item: Shape, guarded: bool) -> None:
         super().__init__(annotation)
         self.item = item
-        self._draft, self._view, _ = nodes.specialise(
-            nodes.ListDraft,
-            nodes.ListView,
-            nodes.ListClosed,
+        self._draft, self._view, _ = specialise(
+            ListDraft,
+            ListView,
+            ListClosed,
             {"__draft_shape__": self, "__draft_kind__": _GuardedList(self, guarded)},
         )
 
     def draft(self, raw: Any, link: Link) -> Element:
-        node = nodes.new_list(self._draft)
+        node = new_list(self._draft)
         node.__draft_link__ = link
         node.__draft_base__ = raw
         link.recording.nodes.append(node)
@@ -161,7 +163,7 @@ class ListShape(TypedShape):
         return node
 
     def view(self, raw: Any, link: Link | None) -> Element:
-        node = nodes.new_list(self._view)
+        node = new_list(self._view)
         list.extend(node, raw if self.item.lazy else [self.item.view(item, None) for item in raw])
         return node
 
@@ -170,7 +172,7 @@ class ListShape(TypedShape):
             value = [*value]
         if type(value) in (list, tuple) and any(map(is_node, value)):
             recording = parent.__draft_link__.recording
-            node = nodes.new_list(self._draft)
+            node = new_list(self._draft)
             fresh(node, (), recording)
             node.extend(value)
             return node
@@ -219,10 +221,10 @@ class MapShape(TypedShape):
         self.fields = {} if fields is None else fields
         self._lazy = item.lazy
         self._kind = _GuardedObject(self, guarded, self.fields, required)
-        self._draft, self._view, _ = nodes.specialise(
-            nodes.DictDraft,
-            nodes.DictView,
-            nodes.DictClosed,
+        self._draft, self._view, _ = specialise(
+            DictDraft,
+            DictView,
+            DictClosed,
             {"__draft_shape__": self, "__draft_kind__": self._kind},
         )
 
@@ -235,7 +237,7 @@ class MapShape(TypedShape):
         return self.fields.get(key, self.item)
 
     def draft(self, raw: Any, link: Link) -> Element:
-        node = nodes.new_dict(self._draft)
+        node = new_dict(self._draft)
         node.__draft_link__ = link
         node.__draft_base__ = raw
         link.recording.nodes.append(node)
@@ -249,7 +251,7 @@ class MapShape(TypedShape):
         return node
 
     def view(self, raw: Any, link: Link | None) -> Element:
-        node = nodes.new_dict(self._view)
+        node = new_dict(self._view)
         dict.update(node, raw)
         if not self._lazy:
             for key, item in raw.items():
@@ -259,7 +261,7 @@ class MapShape(TypedShape):
 
     def accept(self, value: Any, parent: Draft, key: Any) -> Element:
         if type(value) is dict and any(map(is_node, value.values())):
-            node = nodes.new_dict(self._draft)
+            node = new_dict(self._draft)
             fresh(node, (), parent.__draft_link__.recording)
             node.update(value)
             return node
@@ -372,7 +374,7 @@ def _watch(node: Draft, items: Any, own: Link) -> None:
             own.recording.cells.append((node, key))
 
 
-_FROZEN: Final = (
+_FROZEN: Final[Any] = (
     *SCALARS, bytes, date, datetime, time, timedelta, Decimal, UUID, Enum, PurePath, complex,
 )  # fmt: skip
 
