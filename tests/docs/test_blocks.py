@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+
 from tests.support.require import ROOT, require_node
 
 PAGES = [

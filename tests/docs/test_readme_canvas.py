@@ -5,11 +5,13 @@ import types
 from pathlib import Path
 
 import pytest
+from playwright.async_api import expect
+
 from canvas_provider import Canvas, JSONFileStore
-from playwright.async_api import async_playwright, expect
 from tests.docs.test_blocks import blocks
+from tests.support.browser import Visit
 from tests.support.live import open_live
-from tests.support.require import ROOT, require_chromium
+from tests.support.require import ROOT
 
 README = ROOT / "README.md"
 
@@ -38,23 +40,21 @@ def test_it_is_durable_by_itself() -> None:
 
 
 @pytest.mark.browser
-async def test_agent_and_person_tick_the_same_list_and_it_lasts(tmp_path: Path) -> None:
-    path = require_chromium()
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        page = await browser.new_page()
-        async with open_live(write_canvas(tmp_path)) as live:
-            await page.goto(live.url)
-            await page.get_by_label("New item").fill("Tag the release")
-            await page.keyboard.press("Enter")
-            items = page.get_by_role("button")
-            await expect(items).to_have_text(["☐ Tag the release"])
-            await live.agent("tick", item="Tag the release")
-            await expect(items).to_have_text(["☑ Tag the release"])
-            await items.click()
-            await expect(items).to_have_text(["☐ Tag the release"])
-            await live.agent("add", item="Write the notes")
-        async with open_live(write_canvas(tmp_path)) as live:
-            await page.goto(live.url)
-            await expect(items).to_have_text(["☐ Tag the release", "☐ Write the notes"])
-        await browser.close()
+async def test_agent_and_person_tick_the_same_list_and_it_lasts(
+    tmp_path: Path, visit: Visit
+) -> None:
+    async with open_live(write_canvas(tmp_path)) as live:
+        page = await visit(live.url)
+        await page.get_by_label("New item").fill("Tag the release")
+        await page.keyboard.press("Enter")
+        items = page.get_by_role("button")
+        await expect(items).to_have_text(["☐ Tag the release"])
+        await live.agent("tick", item="Tag the release")
+        await expect(items).to_have_text(["☑ Tag the release"])
+        await items.click()
+        await expect(items).to_have_text(["☐ Tag the release"])
+        await live.agent("add", item="Write the notes")
+    async with open_live(write_canvas(tmp_path)) as live:
+        page = await visit(live.url)
+        items = page.get_by_role("button")
+        await expect(items).to_have_text(["☐ Tag the release", "☐ Write the notes"])

@@ -5,12 +5,13 @@ from dataclasses import fields
 
 import click
 import pytest
+from click.testing import CliRunner
+
 from canvas_provider import errors
 from canvas_provider.cli.main import main
 from canvas_provider.config import PREFIX, Settings
 from canvas_provider.protocol.copilot import CanvasEvent, Method
 from canvas_provider.web.failures import status_of
-from click.testing import CliRunner
 from tests.support.require import ROOT
 
 REFERENCE = ROOT / "docs" / "reference"

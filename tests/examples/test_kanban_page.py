@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from playwright.async_api import Locator, Page, expect
+
 from tests.support.live import Live
 
 pytestmark = pytest.mark.browser

@@ -11,8 +11,8 @@ from canvas_provider.config import Settings
 from canvas_provider.host.runtime import Runtime
 from canvas_provider.session.handshake import Handshake
 from canvas_provider.session.session import Session
-from canvas_provider.session.web import LoopbackWeb
 from canvas_provider.types import MISSING, JSONValue, Missing
+from canvas_provider.web.loopback import LoopbackWeb
 from canvas_provider.wire.transports import memory_pair
 
 INSTANCE = "live"
