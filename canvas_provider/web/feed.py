@@ -100,8 +100,9 @@ def _encode_patch(revision: "Revision") -> bytes:
 
 def _resume_point(scope: Scope) -> int | None:
     """The last revision the page has seen; the header is younger than the URL it came with."""
-    asked = parse_qs(scope["query_string"]).get(b"after", [])
-    for text in (*header_values(scope, b"last-event-id"), *asked):
-        if text.isdigit() and len(text) < 19:
+    asked = parse_qs(scope["query_string"].decode("latin-1")).get("after", [])
+    seen = [value.decode("latin-1") for value in header_values(scope, b"last-event-id")]
+    for text in (*seen, *asked):
+        if text.isascii() and text.isdigit() and len(text) < 19:
             return int(text)
     return None

@@ -87,7 +87,8 @@ class PageFiles:
         try:
             file = (page / path).resolve()
             return file if file.is_relative_to(page) and file.is_file() else None
-        except (OSError, ValueError):
+        except (OSError, RuntimeError, ValueError):
+            # A name too long, links in a circle, a null byte.
             return None
 
     def _html(self, file: Path) -> Response:

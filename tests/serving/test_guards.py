@@ -4,6 +4,9 @@ import json
 from collections.abc import Callable, Sequence
 
 import pytest
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
+
 from canvas_provider.serving.guards import (
     BodyLimit,
     ContentTypeGuard,
@@ -14,8 +17,6 @@ from canvas_provider.serving.guards import (
 )
 from canvas_provider.serving.responses import NOT_FOUND, send_error, send_response
 from canvas_provider.types import Token
-from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.support.asgi import Answer, ask
 
 OWN = "127.0.0.1:4100"

@@ -2,9 +2,10 @@ import base64
 import hashlib
 
 import pytest
+from starlette.types import Receive, Scope, Send
+
 from canvas_provider.serving.headers import ContentPolicy, SecurityHeaders, inline_hashes
 from canvas_provider.serving.responses import send_response
-from starlette.types import Receive, Scope, Send
 from tests.support.asgi import ask
 
 

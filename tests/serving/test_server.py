@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from starlette.types import Receive, Scope, Send
+
 from canvas_provider.serving.responses import send_response
 from canvas_provider.serving.server import LoopbackServers, Origin
 from canvas_provider.serving.streams import EventStream
 from canvas_provider.serving.ticker import TICKER
-from starlette.types import Receive, Scope, Send
 
 
 @pytest.fixture

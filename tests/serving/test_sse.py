@@ -2,6 +2,7 @@ import subprocess
 import sys
 
 import uvicorn
+
 from canvas_provider.serving.sse import EventSourceResponse, ServerSentEvent, encode_event
 
 

@@ -9,9 +9,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from starlette.types import Message, Scope
+
 from canvas_provider.serving.streams import EventStream
 from canvas_provider.serving.ticker import TICKER, Ticker
-from starlette.types import Message, Scope
 from tests.support.asgi import ask, make_scope
 
 

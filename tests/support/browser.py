@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
+
 from tests.support.require import require_chromium
 
 __all__ = ["ARGUMENTS", "Visit", "anyio_backend", "browser", "visit"]

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import httpx
+
 from canvas_provider import Canvas
 from canvas_provider.canvas.instance import Instance
 from canvas_provider.serving.server import LoopbackServers

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from canvas_provider import Canvas, create_canvas
-from canvas_provider.web.app import InstanceApp
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
+
+from canvas_provider import Canvas, create_canvas
+from canvas_provider.web.app import InstanceApp
 from tests.support.asgi import Answer, ask
 from tests.support.instances import HOST, TOKEN, open_app, open_client
 

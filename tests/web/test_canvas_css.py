@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from playwright.async_api import Page
+
 from canvas_provider import create_canvas
 from canvas_provider.web.assets import read_asset
-from playwright.async_api import Page
 from tests.support.browser import Visit
 from tests.support.instances import open_served
 

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.async_api import Page, expect
+from starlette.types import Receive, Scope, Send
+
 from canvas_provider import Canvas, CanvasContext, CanvasError, create_canvas
 from canvas_provider.serving.responses import send_error, send_json, send_response
 from canvas_provider.serving.server import LoopbackServers, Origin
@@ -17,8 +20,6 @@ from canvas_provider.serving.streams import EventStream
 from canvas_provider.state.patch import diff
 from canvas_provider.types import JSONValue
 from canvas_provider.web.assets import read_asset
-from playwright.async_api import Page, expect
-from starlette.types import Receive, Scope, Send
 from tests.support.browser import Visit
 from tests.support.instances import open_served
 
@@ -165,11 +166,11 @@ async def changes_of(page: Page, count: int) -> list[Any]:
     return changes
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    """Let the loop run until something of ours is so."""
+async def until(page: Page, condition: Callable[[], bool]) -> None:
+    """Let the browser and our loop run until something of ours is so."""
     async with asyncio.timeout(5):
         while not condition():
-            await asyncio.sleep(0)  # noqa: TID251  # steps of the loop, not time
+            await page.evaluate("0")
 
 
 def banner(page: Page) -> Any:
@@ -211,22 +212,11 @@ async def test_changes_say_what_changed_who_did_it_and_how(counter: Canvas, visi
         await instance.invoke("add", {"by": 2}, author="agent")
         await changes_of(page, 2)
         await page.evaluate("add(3)")
+        patch = {"kind": "patch", "paths": ["/count"], "action": "add"}
         assert await changes_of(page, 3) == [
             {"kind": "snapshot", "revision": 0, "paths": [""], "author": None, "action": None},
-            {
-                "kind": "patch",
-                "revision": 1,
-                "paths": ["/count"],
-                "author": "agent",
-                "action": "add",
-            },
-            {
-                "kind": "patch",
-                "revision": 2,
-                "paths": ["/count"],
-                "author": "person",
-                "action": "add",
-            },
+            patch | {"revision": 1, "author": "agent"},
+            patch | {"revision": 2, "author": "person"},
         ]
         assert await page.evaluate("[canvas.state, canvas.revision]") == [{"count": 5}, 2]
         assert await page.evaluate("before === canvas.state"), "patched in place"
@@ -395,7 +385,7 @@ async def test_unsubscribing_and_closing_end_the_calls(visit: Visit) -> None:
         assert await page.evaluate("seen") == [1]
         await page.evaluate("canvas.close()")
         assert await page.evaluate("[canvas.status, statuses.at(-1)]") == ["closed", "closed"]
-        await until(lambda: script.stream.pages == 0)
+        await until(page, lambda: script.stream.pages == 0)
         await expect(banner(page)).to_have_count(0)
 
 
@@ -416,7 +406,7 @@ async def test_a_patch_that_does_not_fit_makes_the_page_ask_for_all_of_it(visit:
         page = await visit(origin.base)
         for number, unfit in enumerate(UNFIT, start=1):
             await changes_of(page, number)
-            await until(lambda: script.stream.pages == 1)
+            await until(page, lambda: script.stream.pages == 1)
             script.say("patch", author="agent", action=None, **unfit)
         assert [state for state, _ in await changes_of(page, 6)] == [{"a": 1}] * 6
         assert script.asked == [""] * 6

@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
-from canvas_provider import create_canvas
 from playwright.async_api import expect
+
+from canvas_provider import create_canvas
 from tests.support.browser import Visit
 from tests.support.instances import open_served
 

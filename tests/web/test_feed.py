@@ -1,0 +1,227 @@
+"""The event stream of an instance: what a page is told, and how it resumes."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from canvas_provider import Canvas, CanvasContext, create_canvas
+from canvas_provider.canvas.instance import Instance
+from canvas_provider.state.history import Revision
+from canvas_provider.web import feed
+from tests.support.instances import open_app, open_client
+
+
+@pytest.fixture
+def canvas() -> Canvas:
+    canvas = create_canvas(
+        id="board", display_name="Board", description="A board.", state=dict[str, Any]
+    )
+
+    @canvas.action
+    async def put(state: dict[str, Any], key: str, value: Any) -> None:
+        """Put a value."""
+        state[key] = value
+
+    @canvas.action
+    async def say(ctx: CanvasContext, text: str) -> None:
+        """Say something to the pages."""
+        ctx.emit("said", {"text": text})
+
+    return canvas
+
+
+@dataclass(frozen=True)
+class Event:
+    name: str
+    data: Any
+    id: str | None = None
+
+
+class Stream:
+    """Reads one event stream, as a page does."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self.response = response
+        self._lines = response.aiter_lines()
+
+    async def next(self) -> Event:
+        fields: dict[str, str] = {}
+        async with asyncio.timeout(5):
+            async for line in self._lines:
+                if line == "" and fields:
+                    break
+                name, _, value = line.partition(": ")
+                fields[name] = value
+            else:
+                raise EOFError
+        return Event(fields["event"], json.loads(fields["data"]), fields.get("id"))
+
+
+@asynccontextmanager
+async def listen(http: httpx.AsyncClient, query: str = "", **headers: str) -> AsyncIterator[Stream]:
+    url = f"events{query}"
+    async with http.stream("GET", url, headers=headers, timeout=5) as response:
+        assert response.status_code == 200
+        yield Stream(response)
+
+
+async def put(instance: Instance, key: str, value: Any) -> None:
+    await instance.invoke("put", {"key": key, "value": value}, author="agent")
+
+
+def patch(number: int, key: str, value: Any) -> Event:
+    data = {
+        "revision": number,
+        "ops": [{"op": "add", "path": f"/{key}", "value": value}],
+        "author": "agent",
+        "action": "put",
+    }
+    return Event("patch", data, str(number))
+
+
+async def test_a_page_gets_a_snapshot_and_then_patches(canvas: Canvas) -> None:
+    async with open_client(canvas) as (http, instance), listen(http) as stream:
+        assert stream.response.headers["content-type"] == "text/event-stream; charset=utf-8"
+        assert await stream.next() == Event("snapshot", {"revision": 0, "state": {}}, "0")
+        await put(instance, "a", "ü\n")
+        assert await stream.next() == patch(1, "a", "ü\n")
+        await put(instance, "b", [1, {"c": None}])
+        assert await stream.next() == patch(2, "b", [1, {"c": None}])
+
+
+async def test_a_page_gets_what_handlers_emit_without_an_id(canvas: Canvas) -> None:
+    """Else the browser would resume after something that is no revision."""
+    async with open_client(canvas) as (http, instance), listen(http) as stream:
+        await stream.next()
+        await instance.invoke("say", {"text": "hello"}, author="agent")
+        assert await stream.next() == Event("said", {"text": "hello"})
+
+
+@pytest.mark.parametrize(
+    ("query", "headers"),
+    [
+        ("?after=1", {}),
+        ("", {"last-event-id": "1"}),
+        ("?after=0", {"last-event-id": "1"}),
+        ("?after=x", {"last-event-id": "1"}),
+        ("?after=1", {"last-event-id": "said"}),
+        ("?x=y&after=1", {}),
+    ],
+)
+async def test_a_page_that_was_away_gets_what_it_missed(
+    canvas: Canvas, query: str, headers: dict[str, str]
+) -> None:
+    async with open_client(canvas) as (http, instance):
+        for number, key in enumerate("abc", start=1):
+            await put(instance, key, number)
+        async with listen(http, query, **headers) as stream:
+            assert await stream.next() == patch(2, "b", 2)
+            assert await stream.next() == patch(3, "c", 3)
+            await put(instance, "d", 4)
+            assert await stream.next() == patch(4, "d", 4)
+
+
+async def test_a_page_that_missed_nothing_gets_nothing(canvas: Canvas) -> None:
+    async with open_client(canvas) as (http, instance):
+        await put(instance, "a", 1)
+        async with listen(http, "?after=1") as stream:
+            await put(instance, "b", 2)
+            assert await stream.next() == patch(2, "b", 2)
+
+
+@pytest.mark.parametrize("after", ["999", "-1", "", "x", "1.5", "9" * 40, "0x1", "%C2%B2"])
+async def test_a_page_that_was_away_too_long_gets_a_snapshot(canvas: Canvas, after: str) -> None:
+    async with open_client(canvas) as (http, instance):
+        await put(instance, "a", 1)
+        async with listen(http, f"?after={after}") as stream:
+            snapshot = Event("snapshot", {"revision": 1, "state": {"a": 1}}, "1")
+            assert await stream.next() == snapshot
+
+
+async def test_a_patch_that_skips_revisions_says_what_it_follows(canvas: Canvas) -> None:
+    """Commits of other processes may come in at once."""
+    async with open_app(canvas) as (app, instance):
+        source = app._site.feed
+        frames: list[bytes] = []
+        source.stream.publish = frames.append  # type: ignore[assignment,method-assign]
+        source.stream._pages.add(object())  # type: ignore[arg-type]
+        source._on_revision(Revision(9, [], "system", None, 0.0, 4))
+        source._on_revision(Revision(10, [], "system", None, 0.0, 9))
+        source.stream._pages.clear()
+        assert instance.state is not None
+    data = [json.loads(frame.split(b"data: ")[1]) for frame in frames]
+    assert data == [
+        {"revision": 9, "ops": [], "author": "system", "action": None, "previous": 4},
+        {"revision": 10, "ops": [], "author": "system", "action": None},
+    ]
+
+
+async def test_a_snapshot_is_encoded_once_for_all_pages(
+    canvas: Canvas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded: list[object] = []
+
+    def encode_json(value: Any) -> bytes:
+        encoded.append(value)
+        return json.dumps(value).encode()
+
+    monkeypatch.setattr(feed, "encode_json", encode_json)
+    async with open_client(canvas) as (http, instance):
+        for _ in range(3):
+            async with listen(http) as stream:
+                await stream.next()
+        assert len(encoded) == 1
+        await put(instance, "a", 1)
+        assert len(encoded) == 1, "nobody listens, so nothing is encoded"
+        async with listen(http) as stream, listen(http) as other:
+            assert await stream.next() == await other.next()
+            await put(instance, "b", 2)
+            assert await stream.next() == await other.next()
+        assert len(encoded) == 3
+
+
+async def test_a_snapshot_is_not_kept_beyond_its_document(canvas: Canvas) -> None:
+    """After a reset of its store, a document has an earlier number, and another content."""
+    async with open_app(canvas) as (app, instance):
+        source = app._site.feed
+        documents = iter([(1, {"a": 1}), (1, {"b": 2})])
+        source.document = lambda: next(documents)  # type: ignore[method-assign,assignment,return-value]
+        assert b'{"a":1}' in source._snapshot()
+        assert b'{"b":2}' in source._snapshot()
+        assert instance.phase == "open"
+
+
+@pytest.mark.parametrize("reason", ["closed", "shutdown"])
+async def test_the_end_is_told_with_its_reason(canvas: Canvas, reason: Any) -> None:
+    async with open_app(canvas) as (app, instance):
+        from canvas_provider.testing.asgi import StreamingASGITransport
+        from tests.support.instances import BASE
+
+        transport = StreamingASGITransport(app)
+        async with (
+            httpx.AsyncClient(transport=transport, base_url=BASE) as http,
+            listen(http) as stream,
+        ):
+            await stream.next()
+            app.close(reason)
+            app.close("closed")
+            assert await stream.next() == Event("closed", {"reason": reason})
+            with pytest.raises(EOFError):
+                await stream.next()
+            answer = await http.get("events")
+            assert (answer.status_code, answer.json()["error"]["code"]) == (410, "closing")
+        await put(instance, "a", 1)
+
+
+async def test_a_canvas_without_state_has_events_too() -> None:
+    canvas = create_canvas(id="plain", display_name="Plain", description="No state.")
+    async with open_client(canvas) as (http, instance), listen(http, "?after=0") as stream:
+        assert await stream.next() == Event("snapshot", {"revision": 0, "state": None}, "0")
+        instance.emit("ping", None)
+        assert await stream.next() == Event("ping", None)
