@@ -22,7 +22,7 @@ from canvas_provider.types import JSONObject
 
 __all__ = ["dev"]
 
-STOP_GRACE: Final = 0.7
+STOP_GRACE: Final = 0.6
 """Seconds for the extension after Ctrl-C; everything together has to end within one second."""
 
 INTERRUPTED: Final = 130

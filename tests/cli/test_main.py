@@ -4,9 +4,10 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
+
 from canvas_provider import __version__
 from canvas_provider.cli.main import COMMANDS, main
-from click.testing import CliRunner
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

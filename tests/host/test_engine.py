@@ -3,6 +3,7 @@
 from typing import cast
 
 import pytest
+
 from canvas_provider.host.effect import Answer, Call, Emit, Refuse, Warn
 from canvas_provider.host.engine import Engine
 from canvas_provider.protocol.copilot import Method

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+
 from canvas_provider.host.process import (
     STRIPPED,
     ExtensionProcess,

@@ -1,6 +1,7 @@
 """Declarations: what is taken, what is refused and in which words."""
 
 import pytest
+
 from canvas_provider.host.registry import HostRefusal, Provider, Registry
 from canvas_provider.types import JSONObject, JSONValue
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import cast
 
 import pytest
+
 from canvas_provider.errors import ConnectionClosed, RemoteError
 from canvas_provider.host.link import Message, ProviderLink
 from canvas_provider.host.runtime import HostRefusal, Runtime

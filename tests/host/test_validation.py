@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from canvas_provider.host.validation import Schema, UncompilableSchema, to_text
 from canvas_provider.types import JSONValue
 

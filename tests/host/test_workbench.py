@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+
 from canvas_provider.host.registry import HostRefusal
 from canvas_provider.host.workbench import Extension, Workbench
 from canvas_provider.types import JSONObject
@@ -37,7 +38,7 @@ class Watched:
 
     async def wait_until(self, is_true: Callable[[], bool]) -> None:
         """Wait for something that is told of."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while not is_true():
                 self._news.clear()
                 await self._news.wait()
@@ -57,7 +58,7 @@ async def workbench(folder: Path, source: str = BOARD + RUN) -> AsyncIterator[Wa
     extension = Extension(script, "board")
     bench = Workbench(extension, working_directory=str(folder), workspace_path=str(folder))
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(40):
             yield Watched(bench)
     finally:
         await bench.aclose(2)

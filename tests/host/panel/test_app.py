@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+
 from canvas_provider.errors import RemoteError
 from canvas_provider.host.panel.app import PanelApp
 from canvas_provider.host.workbench import Extension, Workbench

@@ -8,16 +8,19 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from playwright.async_api import Browser, Page, async_playwright, expect
+
 from canvas_provider.host.panel.server import PanelServer
 from canvas_provider.host.workbench import Extension, Workbench
 from canvas_provider.serving.server import LoopbackServers
-from playwright.async_api import Browser, Page, async_playwright, expect
 from tests.support.require import require_chromium
 from tests.support.scripted import write_extension
 
 pytestmark = [pytest.mark.process, pytest.mark.browser]
 
-WAIT_MS = 8000
+WAIT_MS = 20_000
+
+expect.set_options(timeout=WAIT_MS)
 
 COUNTER = '''
 import sys

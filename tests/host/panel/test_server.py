@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+
 from canvas_provider.host.panel.server import PanelServer
 from canvas_provider.host.workbench import Extension, Workbench
 from canvas_provider.serving.server import LoopbackServers
