@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+
 from canvas_provider.canvas.declaration import Canvas, create_canvas
 from canvas_provider.canvas.instance import Instance
 from canvas_provider.protocol.copilot import SessionCapabilities, SessionEvent

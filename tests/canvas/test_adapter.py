@@ -6,11 +6,6 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import pytest
-from canvas_provider.canvas.adapter import TypeRefused, adapt, is_object_type, to_draft07
-from canvas_provider.canvas.draft07 import find_problem
-from canvas_provider.canvas.validation import InputRefused, Problem
-from canvas_provider.errors import CanvasError
-from canvas_provider.types import JSONObject, JSONValue
 from jsonschema import Draft7Validator
 from pydantic import (
     AfterValidator,
@@ -22,6 +17,12 @@ from pydantic import (
     model_validator,
 )
 from typing_extensions import TypedDict
+
+from canvas_provider.canvas.adapter import TypeRefused, adapt, is_object_type, to_draft07
+from canvas_provider.canvas.draft07 import find_problem
+from canvas_provider.canvas.validation import InputRefused, Problem
+from canvas_provider.errors import CanvasError
+from canvas_provider.types import JSONObject, JSONValue
 
 
 class Card(BaseModel):

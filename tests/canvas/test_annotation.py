@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pytest
+
 from canvas_provider.canvas.annotation import Site
 from canvas_provider.canvas.context import CanvasContext
 from canvas_provider.canvas.signature import compile_typed

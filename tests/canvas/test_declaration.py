@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
+from jsonschema import Draft7Validator
+from pydantic import BaseModel, Field, RootModel
+from pydantic.alias_generators import to_camel
+from typing_extensions import TypedDict
+
 from canvas_provider.canvas.action import Action
 from canvas_provider.canvas.context import CanvasContext, Opened
 from canvas_provider.canvas.declaration import Canvas, Route, create_canvas
 from canvas_provider.errors import DeclarationError
 from canvas_provider.types import JSONObject
-from jsonschema import Draft7Validator
-from pydantic import BaseModel, Field, RootModel
-from pydantic.alias_generators import to_camel
-from typing_extensions import TypedDict
 
 
 class Board(BaseModel):

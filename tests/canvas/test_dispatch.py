@@ -2,6 +2,7 @@ import asyncio
 import logging
 
 import pytest
+
 from canvas_provider.canvas.dispatch import Calls, translate
 from canvas_provider.errors import (
     ActionTimeout,

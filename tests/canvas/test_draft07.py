@@ -1,8 +1,9 @@
 import pytest
-from canvas_provider.canvas.draft07 import find_problem, resolve_pointer
-from canvas_provider.types import JSONValue
 from jsonschema import Draft7Validator
 from jsonschema.exceptions import SchemaError
+
+from canvas_provider.canvas.draft07 import find_problem, resolve_pointer
+from canvas_provider.types import JSONValue
 
 GOOD: list[JSONValue] = [
     {},

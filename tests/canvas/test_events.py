@@ -2,6 +2,7 @@ import asyncio
 import threading
 
 import pytest
+
 from canvas_provider.canvas.events import Events
 from canvas_provider.errors import NotJSON
 from canvas_provider.types import JSONValue

@@ -4,10 +4,11 @@ import random
 from typing import Any
 
 import pytest
+from jsonschema import Draft7Validator
+
 from canvas_provider.canvas.draft07 import find_problem
 from canvas_provider.canvas.fastcheck import compile_check
 from canvas_provider.types import JSONObject, JSONValue
-from jsonschema import Draft7Validator
 
 SCALARS: list[JSONValue] = [
     *(None, True, False, 0, 1, -1, 3, 3.0, 3.5, 1e30, -0.0, "", "3", "a", "abc", "ä", "A\n"),

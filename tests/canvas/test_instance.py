@@ -8,6 +8,8 @@ from datetime import date
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
+
 from canvas_provider.canvas.action import Action
 from canvas_provider.canvas.context import CanvasContext, Opened
 from canvas_provider.canvas.instance import Outcome
@@ -25,7 +27,6 @@ from canvas_provider.errors import (
     UnknownAction,
 )
 from canvas_provider.types import MISSING, JSONValue
-from pydantic import BaseModel
 from tests.canvas.conftest import Make
 
 # --- Inputs and results
@@ -676,13 +677,14 @@ async def test_a_timeout_error_of_the_handler_is_not_ours(
 async def test_concurrent_opens_of_one_input_share_an_answer_others_take_turns(make: Make) -> None:
     running = 0
     seen: list[Any] = []
-    go_on = asyncio.Event()
+    started, go_on = asyncio.Event(), asyncio.Event()
 
     async def opened(ctx: CanvasContext) -> Opened:
         nonlocal running
         running += 1
         assert running == 1
         seen.append((ctx.input, ctx.reopened))
+        started.set()
         await go_on.wait()
         running -= 1
         return Opened(title=str(ctx.input))
@@ -691,7 +693,9 @@ async def test_concurrent_opens_of_one_input_share_an_answer_others_take_turns(m
     async with asyncio.timeout(5):
         inputs: list[JSONValue] = [{}, None, {"a": 1}, {"a": 1}]
         opens = [asyncio.create_task(instance.open(one)) for one in inputs]
-        await asyncio.sleep(0)  # noqa: TID251  # lets the tasks begin, no time passes
+        await started.wait()
+        for _ in range(5):
+            await asyncio.sleep(0)  # noqa: TID251  # lets all that can run do so, no time passes
         go_on.set()
         titles = [(await one).title for one in opens]
     assert titles == ["{}", "{}", "{'a': 1}", "{'a': 1}"]
@@ -838,6 +842,7 @@ async def test_on_close_runs_for_an_explicit_close_only(make: Make) -> None:
     assert closed == [("one", {})]
     assert {i.phase for i in (one, two, never_open)} == {"closed"}
     assert one.state is None
+    assert repr(make.registry) == "<StateRegistry of 0 documents>"
 
 
 async def test_on_close_may_change_the_state(make: Make) -> None:

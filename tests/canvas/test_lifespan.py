@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+
 from canvas_provider.canvas.lifespan import LifespanTask
 
 Create = Callable[[], AbstractAsyncContextManager[Any]]

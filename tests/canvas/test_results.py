@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
+from pydantic import AnyUrl, BaseModel, Field, RootModel, SecretStr, TypeAdapter, computed_field
+
 from canvas_provider.canvas.results import Image, ToolResult, to_json_value
 from canvas_provider.errors import NotJSON
 from canvas_provider.types import JSONValue
-from pydantic import AnyUrl, BaseModel, Field, RootModel, SecretStr, TypeAdapter, computed_field
 
 
 class Color(Enum):

@@ -2,9 +2,10 @@ from enum import Enum, IntEnum, StrEnum
 from typing import Annotated, Any, Literal, NewType, Optional, Union
 
 import pytest
+from jsonschema import Draft7Validator
+
 from canvas_provider.canvas.schema import copy_json, describe, shape_of, split_annotated
 from canvas_provider.types import JSONObject, JSONValue
-from jsonschema import Draft7Validator
 
 
 class Color(Enum):

@@ -4,6 +4,9 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 import pytest
+from pydantic import BaseModel, Field
+from pydantic.alias_generators import to_camel
+
 from canvas_provider.canvas.annotation import Site
 from canvas_provider.canvas.context import CanvasContext
 from canvas_provider.canvas.signature import (
@@ -14,8 +17,6 @@ from canvas_provider.canvas.signature import (
 )
 from canvas_provider.errors import InvalidInput
 from canvas_provider.types import JSONObject
-from pydantic import BaseModel, Field
-from pydantic.alias_generators import to_camel
 
 SITE = Site("kanban", "act")
 

@@ -3,6 +3,7 @@ import contextvars
 import threading
 
 import pytest
+
 from canvas_provider.canvas.threads import Workers
 
 NAME: contextvars.ContextVar[str] = contextvars.ContextVar("NAME")

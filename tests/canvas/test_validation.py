@@ -3,6 +3,7 @@ import sys
 from typing import Any
 
 import pytest
+
 from canvas_provider.canvas.validation import InputRefused, Problem, Validator, to_place
 from canvas_provider.errors import InvalidInput
 from canvas_provider.types import JSONValue
