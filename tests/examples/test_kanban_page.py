@@ -89,15 +89,27 @@ async def test_a_card_is_dragged_to_a_place_in_its_column(board: Live, look: Ope
     assert (await board_of(board))["backlog"] == ["Second", "Ship it", "Third"]
 
 
+async def test_a_card_dropped_where_it_was_is_not_opened(board: Live, look: Open) -> None:
+    page = await look(board)
+    x, y = await middle(card(page, "card-1"))
+    await drag(page, card(page, "card-1"), x + 8, y + 4)
+    await expect(page.locator(".ghost")).to_have_count(0)
+    await expect(page.locator("dialog[open]")).to_have_count(0)
+    assert (await board_of(board))["backlog"] == ["Ship it"]
+
+
 async def test_escape_puts_a_dragged_card_back(board: Live, look: Open) -> None:
     page = await look(board)
-    await page.mouse.move(*await middle(card(page, "card-1")))
+    x, y = await middle(card(page, "card-1"))
+    await page.mouse.move(x, y)
     await page.mouse.down()
     await page.mouse.move(*await middle(column(page, "done")), steps=6)
     await expect(column(page, "done").locator(".gap")).to_be_visible()
     await page.keyboard.press("Escape")
-    await page.mouse.up()
+    await page.mouse.move(x, y)
     await expect(page.locator(".ghost, .gap")).to_have_count(0)
+    await page.mouse.up()
+    await expect(page.locator("dialog[open]")).to_have_count(0)
     assert (await board_of(board))["backlog"] == ["Ship it"]
 
 
@@ -249,6 +261,20 @@ async def test_an_open_form_keeps_what_is_typed_and_shows_what_changed(
     await expect(dialog).to_be_hidden()
     [saved] = await board.agent("list_cards")
     assert (saved["notes"], saved["assignee"]) == ("To some, at fir", "Copilot")
+
+
+async def test_what_nobody_typed_is_not_saved_over_a_change(board: Live, look: Open) -> None:
+    """The cursor is in the title, which the agent changes; only the notes are edited here."""
+    page = await look(board)
+    await card(page, "card-1").click()
+    await expect(page.locator("#card-dialog").get_by_label("Title")).to_be_focused()
+    await board.agent("edit_card", cardId="card-1", title="Ship it today")
+    await expect(page.locator('[data-for="title"]')).to_contain_text("Ship it today")
+    await page.locator("#card-dialog").get_by_label("Notes").fill("To some")
+    await page.get_by_role("button", name="Save").click()
+    await expect(titles(page, "backlog")).to_have_text(["Ship it today"])
+    [saved] = await board.agent("list_cards")
+    assert saved["notes"] == "To some"
 
 
 async def test_the_other_text_can_be_taken_instead(board: Live, look: Open) -> None:

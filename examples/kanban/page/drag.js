@@ -36,22 +36,20 @@ export function enableDragging(board, commands) {
       if (event.pointerType === "touch") return forget(); // it scrolls
       start(press);
     }
-    press.drag.moveTo(event.clientX, event.clientY);
+    if (!press.drag.ended) press.drag.moveTo(event.clientX, event.clientY);
   });
   addEventListener("pointerup", (event) => {
     if (event.pointerId !== press?.pointer) return;
     const { drag } = press;
     forget();
-    if (!drag) return;
-    swallowClick();
-    drag.drop();
+    if (drag?.ended) swallowClick();
+    else drag?.drop();
   });
-  const cancel = () => {
+  addEventListener("pointercancel", () => {
     press?.drag?.cancel();
     forget();
-  };
-  addEventListener("pointercancel", cancel);
-  addEventListener("keydown", (event) => event.key === "Escape" && press?.drag && cancel());
+  });
+  addEventListener("keydown", (event) => event.key === "Escape" && press?.drag?.cancel());
   // A finger that drags a card must not scroll the page, nor open the browser's menu.
   board.root.addEventListener("touchmove", (event) => press?.drag && event.preventDefault(), {
     passive: false,
@@ -64,6 +62,7 @@ class Drag {
     this.element = element;
     this.board = board;
     this.commands = commands;
+    this.ended = false;
     const rect = element.getBoundingClientRect();
     this.offset = [x - rect.left, y - rect.top];
     this.ghost = element.cloneNode(true);
@@ -123,12 +122,14 @@ class Drag {
   }
 
   cancel() {
+    if (this.ended) return;
     this.#letGo();
     this.#clear();
   }
 
   /** The card in the hand glides to where it will be. */
   #letGo() {
+    this.ended = true;
     cancelAnimationFrame(this.frame);
     document.body.classList.remove("dragging");
     for (const view of this.board.columns.values()) view.element.classList.remove("target");
@@ -172,7 +173,7 @@ function followingCard(gap) {
   return next;
 }
 
-/** The browser makes a click of the drop; it must not open the card. */
+/** A drag that Escape ended is still a press and a release to the browser: no click, please. */
 function swallowClick() {
   const swallow = (event) => {
     event.stopPropagation();
