@@ -67,6 +67,7 @@ class Drag {
     this.offset = [x - rect.left, y - rect.top];
     this.ghost = element.cloneNode(true);
     this.ghost.classList.add("ghost");
+    this.ghost.removeAttribute("data-id"); // there is one card of that id, and this is not it
     this.ghost.inert = true;
     this.ghost.style.width = `${rect.width}px`;
     this.gap = h("li", { class: "gap", "aria-hidden": "true" });
