@@ -100,7 +100,14 @@ class Difference:
         for key, value in new.items():
             if key not in old:
                 self.add(f"{path}/{escape(key)}", value, value)
-        if not unchanged and len(self.operations) - start > 1:
+        if not unchanged:
+            self._replace_instead(start, path, new)
+
+    def _replace_instead(self, start: int, path: str, new: JSONValue) -> None:
+        """Write the value at `path` as a whole if nothing of the old one is left in it."""
+        since = self.operations[start:]
+        direct = len(path) + 1
+        if len(since) > 1 and all("/" not in operation["path"][direct:] for operation in since):
             self._forget(start)
             self.replace(path, new)
 
@@ -154,10 +161,8 @@ class Difference:
                     within(self, place)
                 else:
                     self.compare(old[i], new[j], place)
-        if not recognised and whole is None and len(self.operations) - start > 1:
-            # Nothing of the old list is left: saying so is shorter.
-            self._forget(start)
-            self.replace(path, new)
+        if not recognised and whole is None:
+            self._replace_instead(start, path, new)
         return False
 
     def _edit(

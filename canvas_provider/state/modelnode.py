@@ -195,6 +195,10 @@ class _PydanticMethods:
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
         yield from _PydanticMethods.__iter__(self)
         yield from (self.__pydantic_extra__ or {}).items()
+        computed = self.__draft_shape__.model.model_computed_fields  # type: ignore[attr-defined]
+        for name, info in computed.items():
+            if info.repr:
+                yield name, getattr(self, name)
 
     def __getstate__(self) -> Any:
         return self.__copy__().__getstate__()  # type: ignore[attr-defined]

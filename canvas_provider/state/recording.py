@@ -267,6 +267,14 @@ class Recording:
                     copy[place] = new
         return copy
 
+    def depth(self, node: Draft) -> int:
+        """Return how many containers `node` is in, as far as that is known."""
+        depth = 0
+        while (parent := node.__draft_link__.node) is not None and depth < MAX_DEPTH:
+            depth += 1
+            node = parent
+        return depth
+
     def path(self, node: Draft) -> str:
         """Return the JSON Pointer of `node`, as far as it can be told; for errors."""
         tokens: list[str] = []

@@ -25,7 +25,7 @@ from typing import (
 from canvas_provider.errors import NotJSON, StateError
 from canvas_provider.state.arrays import ListClosed, ListDraft, ListView, new_list
 from canvas_provider.state.draft import refuse_use, specialise
-from canvas_provider.state.json import MAX_DEPTH, check_key, check_scalar, escape, refuse
+from canvas_provider.state.json import MAX_DEPTH, SCALARS, check_key, check_scalar, escape, refuse
 from canvas_provider.state.kinds import ListKind, ObjectKind
 from canvas_provider.state.objects import DictClosed, DictDraft, DictView, new_dict
 from canvas_provider.state.recording import Draft, Element, Link, Recording, is_node, plain
@@ -137,12 +137,15 @@ class PlainShape(Shape):
         return node
 
     def accept(self, value: Any, parent: Draft, key: Any) -> Element:
+        if type(value) is str and value.isascii():
+            return value
         recording = parent.__draft_link__.recording
+        depth = 0 if type(value) in SCALARS else 1 + recording.depth(parent)
         try:
-            return self._take(value, recording, "", 0)
+            return self._take(value, recording, "", depth)
         except NotJSON:
             # Once more, for the error to name the place: finding it is not free.
-            self._take(value, recording, place_of(parent, key), 0)
+            self._take(value, recording, place_of(parent, key), depth)
             raise
 
     def load(self, raw: JSONValue) -> JSONValue | None:
