@@ -3,13 +3,13 @@
 import inspect
 import types
 from functools import partial
-from typing import Any, get_type_hints
+from typing import Any, get_origin, get_type_hints
 
 from canvas_provider.canvas.context import CanvasContext
 from canvas_provider.canvas.schema import split_annotated
 from canvas_provider.errors import DeclarationError
 
-__all__ = ["Resolver", "Site", "call_method"]
+__all__ = ["Resolver", "Site", "call_method", "is_context"]
 
 
 class Site:
@@ -94,3 +94,8 @@ def _closure(function: Any) -> dict[str, Any]:
 def call_method(function: Any) -> Any:
     """Return the `__call__` that the class of an object defines."""
     return type(function).__dict__.get("__call__")
+
+
+def is_context(annotation: Any) -> bool:
+    """Whether a parameter so annotated gets the context."""
+    return annotation is CanvasContext or get_origin(annotation) is CanvasContext

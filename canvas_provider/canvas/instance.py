@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from canvas_provider.canvas.canvas import Canvas
 from canvas_provider.canvas.context import CanvasContext, Opened, SessionView
-from canvas_provider.canvas.declaration import Canvas
 from canvas_provider.canvas.dispatch import Calls, run_plan, translate
 from canvas_provider.canvas.events import EventListener, Events
 from canvas_provider.canvas.opening import Resources, bounded, to_opened

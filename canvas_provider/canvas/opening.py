@@ -5,8 +5,8 @@ import logging
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, Final
 
+from canvas_provider.canvas.canvas import Canvas
 from canvas_provider.canvas.context import CanvasContext, Opened
-from canvas_provider.canvas.declaration import Canvas
 from canvas_provider.canvas.lifespan import LifespanTask
 from canvas_provider.errors import CanvasError, CanvasProviderError
 

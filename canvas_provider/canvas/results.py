@@ -26,6 +26,9 @@ __all__ = ["Image", "ToolResult", "to_json_value"]
 _LARGEST: Final = 2**53
 """Beyond it, an integer changes on its way through a browser (RFC 8259 section 6)."""
 
+_SHOWN: Final = 16
+"""Levels of a place that are spelled out: a cycle has as many as there may be."""
+
 _DEEPEST: Final = 200
 """Levels of containers. pydantic-core, which writes the JSON, gives up at 255."""
 
@@ -91,132 +94,134 @@ def to_json_value(value: object) -> JSONValue:
     Raises:
         NotJSON: something in it has no JSON form; the text names the place, not the value.
     """
-    if value is None or value is True or value is False:
-        return value
-    return _Converter().convert(value)
+    try:
+        return _convert(value, 0)
+    except _Refused as refused:
+        raise NotJSON(f"{refused.place()}: {refused.reason}") from None
 
 
-class _Converter:
-    """One conversion. It knows where it is: for the error, and because a cycle has no end."""
+class _Refused(Exception):
+    """On its way out it collects where it was, so that values in order cost nothing for it."""
 
-    __slots__ = ("path",)
-
-    def __init__(self) -> None:
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
         self.path: list[str | int] = []
 
-    def convert(self, value: Any) -> JSONValue:
-        kind = type(value)
-        if kind is str:
-            return self._text(value)
-        if value is None or kind is bool:
-            return value  # type: ignore[no-any-return]
-        if kind is int:
-            return self._integer(value)
-        if kind is float:
-            return self._number(value)
-        if kind is dict:
-            return self._inside(value, self._object)
-        if kind is list:
-            return self._inside(value, self._list)
-        return self._other(value)
+    def place(self) -> str:
+        path = self.path[::-1][:_SHOWN]
+        parts = (str(part).replace("~", "~0").replace("/", "~1") for part in path)
+        return "".join(f"/{part}" for part in parts) or "(root)"
 
-    def fail(self, what: str) -> NotJSON:
-        parts = (str(part).replace("~", "~0").replace("/", "~1") for part in self.path)
-        place = "".join(f"/{part}" for part in parts) or "(root)"
-        return NotJSON(f"{place}: {what}")
 
-    def _text(self, value: str) -> str:
-        if not value.isascii():
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                raise self.fail("text with half of a surrogate pair is not JSON") from None
-        return value
-
-    def _integer(self, value: int) -> int:
+def _convert(value: Any, depth: int) -> JSONValue:
+    kind = type(value)
+    if value is None or kind is bool:
+        return value  # type: ignore[no-any-return]
+    if kind is str:
+        return value if value.isascii() else _text(value)
+    if kind is int:
         if not -_LARGEST <= value <= _LARGEST:
-            raise self.fail("an integer beyond 2**53 is not safe in JSON: return it as text")
-        return value
-
-    def _number(self, value: float) -> float:
+            raise _Refused("an integer beyond 2**53 is not safe in JSON: return it as text")
+        return value  # type: ignore[no-any-return]
+    if kind is float:
         if not math.isfinite(value):
-            raise self.fail("NaN and infinities are not JSON: return None or text instead")
-        return value
+            raise _Refused("NaN and infinities are not JSON: return None or text instead")
+        return value  # type: ignore[no-any-return]
+    if kind is dict:
+        return _object(value, depth)
+    return _list(value, depth) if kind is list else _other(value, depth)
 
-    def _inside(self, value: Any, convert: Callable[[Any], JSONValue]) -> JSONValue:
-        if len(self.path) >= _DEEPEST:
-            del self.path[8:]
-            raise self.fail(f"something contains itself, or more than {_DEEPEST} levels")
-        return convert(value)
 
-    def _object(self, value: Mapping[Any, Any]) -> JSONObject:
-        converted: JSONObject = {}
-        for key, item in value.items():
-            name = key if type(key) is str else self._key(key)
-            self.path.append(name)
+def _text(value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise _Refused("text with half of a surrogate pair is not JSON") from None
+    return value
+
+
+def _object(value: Mapping[Any, Any], depth: int) -> JSONObject:
+    _check_depth(depth)
+    converted: JSONObject = {}
+    for key, item in value.items():
+        name = key if type(key) is str else _key(key)
+        try:
+            if not name.isascii():
+                _text(name)
             if name in converted:
-                raise self.fail("two keys have the same text in JSON")
-            converted[self._text(name)] = self.convert(item)
-            self.path.pop()
-        return converted
+                raise _Refused("two keys have the same text in JSON")
+            converted[name] = _convert(item, depth + 1)
+        except _Refused as refused:
+            refused.path.append(name)
+            raise
+    return converted
 
-    def _list(self, value: Iterable[Any]) -> list[JSONValue]:
-        converted = []
-        for index, item in enumerate(value):
-            self.path.append(index)
-            converted.append(self.convert(item))
-            self.path.pop()
-        return converted
 
-    def _key(self, key: object) -> str:
-        if isinstance(key, Enum):
-            return self._key(key.value)
-        text = key if type(key) is int else MISSING if isinstance(key, bool) else _scalar(key)
-        if type(text) not in (str, int):
-            raise self.fail(f"keys of JSON objects are text, not {type(key).__name__}")
-        return str(text)
+def _list(value: Iterable[Any], depth: int) -> list[JSONValue]:
+    _check_depth(depth)
+    converted: list[JSONValue] = []
+    try:
+        for item in value:
+            converted.append(_convert(item, depth + 1))  # noqa: PERF401  # its length is the place
+    except _Refused as refused:
+        refused.path.append(len(converted))
+        raise
+    return converted
 
-    def _other(self, value: Any) -> JSONValue:
-        if (kind := getattr(type(value), "__draft_kind__", None)) is not None:
-            return kind.plain(value)  # type: ignore[no-any-return]  # a `state.recording.Draft`
-        if (scalar := _scalar(value)) is not MISSING:
-            return self.convert(scalar)
-        if isinstance(value, ToolResult):
-            return self.convert(value.to_wire())
-        pydantic = sys.modules.get("pydantic")
-        if pydantic is not None and isinstance(value, pydantic.BaseModel):
-            return self._inside(value, self._model)
-        if is_dataclass(value) and not isinstance(value, type):
-            return self._inside(value, self._dataclass)
-        if isinstance(value, Mapping):
-            return self._inside(value, self._object)
-        if callable(to_list := getattr(value, "tolist", None)) and not isinstance(value, type):
-            return self.convert(to_list())  # numpy's scalars and arrays, and those like them
-        if isinstance(value, AbstractSet):
-            return self._inside(value, self._set)
-        if isinstance(value, Iterable) and not isinstance(value, type):
-            return self._inside(value, self._list)
-        raise self.fail(
-            f"a {type(value).__name__} has no JSON form: return a dict, a dataclass or a model"
-        )
 
-    def _dataclass(self, value: Any) -> JSONValue:
-        return self._object({field.name: getattr(value, field.name) for field in fields(value)})
+def _check_depth(depth: int) -> None:
+    # A cycle has no end, so it is found here, too.
+    if depth >= _DEEPEST:
+        raise _Refused(f"something contains itself, or more than {_DEEPEST} levels")
 
-    def _model(self, value: Any) -> JSONValue:
-        try:
-            # By alias, as the state and the schemas are; without warnings, which quote values.
-            dumped = value.model_dump(mode="json", by_alias=True, warnings=False)
-        except ValueError:  # pydantic's PydanticSerializationError: bytes that are no UTF-8
-            dumped = value.model_dump(mode="python", by_alias=True, warnings=False)
-        return self._object(dumped) if isinstance(dumped, dict) else self.convert(dumped)
 
-    def _set(self, value: AbstractSet[Any]) -> JSONValue:
-        converted = self._list(value)
-        try:
-            return sorted(converted)  # type: ignore[type-var]  # mixed types stay as they came
-        except TypeError:
-            return converted
+def _key(key: object) -> str:
+    if isinstance(key, Enum):
+        return _key(key.value)
+    text = key if type(key) is int else MISSING if isinstance(key, bool) else _scalar(key)
+    if type(text) not in (str, int):
+        raise _Refused(f"keys of JSON objects are text, not {type(key).__name__}")
+    return str(text)
+
+
+def _other(value: Any, depth: int) -> JSONValue:
+    if (kind := getattr(type(value), "__draft_kind__", None)) is not None:
+        return kind.plain(value)  # type: ignore[no-any-return]  # a `state.recording.Draft`
+    if (scalar := _scalar(value)) is not MISSING:
+        return _convert(scalar, depth)
+    if isinstance(value, ToolResult):
+        return _convert(value.to_wire(), depth)
+    pydantic = sys.modules.get("pydantic")
+    if pydantic is not None and isinstance(value, pydantic.BaseModel):
+        return _convert(_dump(value), depth)
+    if is_dataclass(value) and not isinstance(value, type):
+        return _object({field.name: getattr(value, field.name) for field in fields(value)}, depth)
+    if isinstance(value, Mapping):
+        return _object(value, depth)
+    if callable(to_list := getattr(value, "tolist", None)) and not isinstance(value, type):
+        return _convert(to_list(), depth)  # numpy's scalars and arrays, and those like them
+    if isinstance(value, AbstractSet):
+        return _sorted(_list(value, depth))
+    if isinstance(value, Iterable) and not isinstance(value, type):
+        return _list(value, depth)
+    name = type(value).__name__
+    raise _Refused(f"a {name} has no JSON form: return a dict, a dataclass or a model")
+
+
+def _dump(model: Any) -> object:
+    try:
+        # By alias, as the state and the schemas are; without warnings, which quote values.
+        return model.model_dump(mode="json", by_alias=True, warnings=False)
+    except ValueError:  # pydantic's PydanticSerializationError: bytes that are no UTF-8
+        return model.model_dump(mode="python", by_alias=True, warnings=False)
+
+
+def _sorted(values: list[JSONValue]) -> list[JSONValue]:
+    try:
+        return sorted(values)  # type: ignore[type-var]
+    except TypeError:
+        return values  # of mixed types: in some order
 
 
 def _scalar(value: object) -> object:
