@@ -7,7 +7,6 @@ import pytest
 
 from canvas_provider import CanvasError, JSONFileStore, MemoryStore
 from canvas_provider.testing import Panel, open_canvas
-from canvas_provider.types import JSONValue
 from examples.kanban.extension import kanban
 
 pytestmark = pytest.mark.anyio
@@ -128,7 +127,7 @@ async def test_cards_are_found_by_assignee_and_text() -> None:
         assert [card["id"] for card in unassigned] == ["card-2"]
 
 
-REFUSED: list[tuple[str, dict[str, JSONValue], str, str]] = [
+REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("move_card", {"cardId": "card-1", "columnId": "nowhere"}, "column_not_found", "doing"),
     ("move_card", {"cardId": "card-9", "columnId": "done"}, "card_not_found", "get_board"),
     ("add_card", {"title": "x", "columnId": "nowhere"}, "column_not_found", "backlog, doing, done"),
@@ -146,7 +145,7 @@ REFUSED: list[tuple[str, dict[str, JSONValue], str, str]] = [
 @pytest.mark.parametrize("caller", ["agent", "person"])
 @pytest.mark.parametrize(("action", "given", "code", "hint"), REFUSED)
 async def test_a_refusal_says_why_and_changes_nothing(
-    caller: str, action: str, given: dict[str, JSONValue], code: str, hint: str
+    caller: str, action: str, given: dict[str, Any], code: str, hint: str
 ) -> None:
     async with open_canvas(kanban) as panel:
         await panel.person.add_card(title="Ship it")
