@@ -2,7 +2,9 @@
 
     from canvas_provider import create_canvas, run
 
-    kanban = create_canvas(id="kanban", display_name="Kanban", description="A task board.", state=Board)
+    kanban = create_canvas(
+        id="kanban", display_name="Kanban", description="A task board.", state=Board
+    )
 
     @kanban.action
     async def move_card(board: Board, card_id: str, column: str) -> Card: ...

@@ -11,7 +11,9 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(autouse=True)
-def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def _clean_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """No test sees the developer's own settings, session or Copilot home."""
     for name in [name for name in os.environ if name.startswith("CANVAS_PROVIDER_")]:
         monkeypatch.delenv(name)

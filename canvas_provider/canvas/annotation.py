@@ -3,13 +3,13 @@
 import inspect
 import types
 from functools import partial
-from typing import Any, get_origin, get_type_hints
+from typing import Any, Final, get_origin, get_type_hints
 
 from canvas_provider.canvas.context import CanvasContext
 from canvas_provider.canvas.schema import split_annotated
 from canvas_provider.errors import DeclarationError
 
-__all__ = ["Resolver", "Site", "call_method", "is_context"]
+__all__ = ["Resolver", "Site", "call_method", "is_context", "is_state"]
 
 
 class Site:
@@ -99,3 +99,16 @@ def call_method(function: Any) -> Any:
 def is_context(annotation: Any) -> bool:
     """Whether a parameter so annotated gets the context."""
     return annotation is CanvasContext or get_origin(annotation) is CanvasContext
+
+
+def is_state(annotation: Any, state_type: Any) -> bool:
+    """Whether a parameter so annotated gets the open change of the state.
+
+    Type checkers insist on `dict[str, Any]` where the state is a plain `dict`: it is the same.
+    """
+    if state_type is None:
+        return False
+    return bool(annotation == state_type) or (annotation in _ANY_DICT and state_type in _ANY_DICT)
+
+
+_ANY_DICT: Final = (dict, dict[str, Any])

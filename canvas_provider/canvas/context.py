@@ -9,13 +9,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol
 
 from canvas_provider.errors import CanvasProviderError, StateClosed, StateError
-from canvas_provider.types import Author, JSONObject, JSONValue
+from canvas_provider.types import Author, JSONObject, JSONValue, Missing
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from canvas_provider.canvas.instance import Instance
-    from canvas_provider.protocol.copilot import SessionCapabilities, SessionEvent
+    from canvas_provider.protocol.copilot import (
+        DiscoveredCanvas,
+        OpenCanvas,
+        SessionCapabilities,
+        SessionEvent,
+    )
     from canvas_provider.state.shared import BoundState
 
     S = TypeVar("S", default=Any)
@@ -24,7 +29,7 @@ else:
 
     S = TypeVar("S")
 
-__all__ = ["CanvasContext", "InstanceHandle", "Opened", "SessionView"]
+__all__ = ["CanvasContext", "CanvasesView", "InstanceHandle", "Opened", "SessionView"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,34 @@ class Opened:
     """What the panel is called; None: the canvas's display name."""
     status: str | None = None
     url: str | None = None
+
+
+class CanvasesView(Protocol):
+    """`session.canvas.*` of the runtime. Each raises `RemoteError` where the runtime refuses."""
+
+    async def list_open(self) -> "list[OpenCanvas]":
+        """Return the open instances whose provider is connected."""
+
+    async def open(
+        self,
+        canvas_id: str,
+        instance_id: str,
+        input: JSONValue | Missing = ...,
+        *,
+        extension_id: str | None = ...,
+    ) -> "OpenCanvas":
+        """Open an instance, or open it again."""
+
+    async def close(self, instance_id: str) -> None:
+        """Close an instance for good."""
+
+    async def invoke(
+        self, instance_id: str, action_name: str, input: JSONValue | Missing = ...
+    ) -> JSONValue:
+        """Invoke an action of an open instance and return its result."""
+
+    async def list(self) -> "list[DiscoveredCanvas]":
+        """Return what is declared, by us and by others."""
 
 
 class SessionView(Protocol):
@@ -67,8 +100,8 @@ class SessionView(Protocol):
         """Call `listener` for each session event of that type. Returns what ends it."""
 
     @property
-    def canvas(self) -> Any:
-        """`session.canvas.*` of the runtime: list, open, close and invoke."""
+    def canvas(self) -> CanvasesView:
+        """The runtime's canvases, ours and those of other extensions."""
 
 
 class InstanceHandle:

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable
 from typing import Annotated, Any, Final, get_args
 
-from canvas_provider.canvas.annotation import Site, is_context
+from canvas_provider.canvas.annotation import Site, is_context, is_state
 from canvas_provider.canvas.fastcheck import compile_check
 from canvas_provider.canvas.results import to_json_value
 from canvas_provider.canvas.schema import Convert, describe, shape_of
@@ -59,7 +59,7 @@ def read_input(
     """Read one parameter; refuse what would not be what it looks like."""
     name = parameter.name
     options = get_args(annotation)
-    if any(is_context(o) or (state_type is not None and o == state_type) for o in options):
+    if any(is_context(option) or is_state(option, state_type) for option in options):
         raise site.refuse("is always given: drop everything but the type itself", name)
     for one in metadata:
         if _is_field(one) and _sets_name_or_default(one):

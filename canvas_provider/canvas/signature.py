@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
-from canvas_provider.canvas.annotation import Resolver, Site, call_method, is_context
+from canvas_provider.canvas.annotation import Resolver, Site, call_method, is_context, is_state
 from canvas_provider.canvas.context import CanvasContext
 from canvas_provider.canvas.inputs import Alias, Arguments, Input, assemble, read_input
 from canvas_provider.canvas.validation import InputRefused, Validator
@@ -137,7 +137,7 @@ def compile_typed(
         annotation, metadata = resolve(parameter)
         if is_context(annotation):
             context = _only(context, parameter.name, "context", site)
-        elif state_type is not None and annotation == state_type:
+        elif is_state(annotation, state_type):
             draft = _only(draft, parameter.name, "open change of the state", site)
         else:
             inputs.append(read_input(parameter, annotation, metadata, state_type, alias, site))

@@ -27,7 +27,8 @@ class Revision(NamedTuple):
     time: float
     """Seconds since the epoch."""
     previous: int
-    """The revision that `ops` apply to: `number - 1`, unless others' commits came in at once."""
+    """The revision that `ops` apply to: `number - 1`, unless others' commits came in at once. Not
+    below `number` where the store was reset: whoever follows needs the whole document then."""
 
     def __repr__(self) -> str:
         # What changed is the user's, and no business of a log.

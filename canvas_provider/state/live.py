@@ -186,12 +186,14 @@ class LiveDocument:
         operations = diff(old, value)
         if revision == previous and not operations:
             return
-        if revision <= previous:
-            self.history.clear()
         self._publish(Revision(revision, operations, "system", None, time.time(), previous))
 
     def _publish(self, revision: Revision) -> None:
-        self.history.add(revision)
+        if revision.number > revision.previous:
+            self.history.add(revision)
+        else:
+            # The store was reset: numbers come again, so nobody can be told what they missed.
+            self.history.clear()
         for listener in self._listeners:
             try:
                 listener(revision)

@@ -12,7 +12,7 @@ after the commit they are apart.
 from typing import Any, Final, NamedTuple, Protocol, TypeGuard
 
 from canvas_provider.state.difference import Difference, Inner, Operation
-from canvas_provider.state.json import MAX_DEPTH, escape, refuse
+from canvas_provider.state.json import MAX_DEPTH, equal, escape, refuse
 from canvas_provider.types import JSONValue
 
 __all__ = ["Draft", "Kind", "Link", "Log", "Prepared", "Recording", "is_node", "plain"]
@@ -227,6 +227,12 @@ class Recording:
                 found.compare(document, checked, "")
                 operations += found.result()
                 self.normal = document = checked
+        if any(operation["op"] == "move" for operation in operations):
+            # Things may have gone to and fro, with the same JSON at the end. C compares what is
+            # not the same object, so little.
+            base = root.__draft_base__
+            if document == base and equal(document, base):
+                return None
         return Prepared(document, operations) if operations else None
 
     def origin(self, element: Element, document: JSONValue) -> JSONValue:

@@ -18,7 +18,7 @@ class Session:
     working_directory: str | None = "/project"
     workspace_path = "/workspace"
     capabilities: SessionCapabilities = {}
-    canvas = None
+    canvas: Any = None
 
     async def log(self, message: str, *, level: str = "info", ephemeral: bool = False) -> str:
         return "event"

@@ -131,6 +131,19 @@ def test_any_kind_of_state_can_be_injected(state_type: Any) -> None:
     assert call(plan_of(act, state_type=state_type), {"n": 2.0}, None, "draft") == ("draft", 2)
 
 
+@pytest.mark.parametrize("state_type", [dict, dict[str, Any]])
+def test_a_plain_dict_and_its_typed_spellings_are_the_same_state(state_type: Any) -> None:
+    def bare(state: dict) -> None: ...  # type: ignore[type-arg]
+
+    def typed(state: dict[str, Any]) -> None: ...
+
+    def other(state: dict[str, int]) -> None: ...
+
+    for function in (bare, typed):
+        assert plan_of(function, state_type=state_type).draft == "state"
+    assert plan_of(other, state_type=state_type).draft is None
+
+
 def test_alias_renames_parameters_in_schema_and_input() -> None:
     def act(card_id: str, to_column: int = 0) -> Any:
         return card_id, to_column

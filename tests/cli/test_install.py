@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
+
 from canvas_provider.cli.install import install
 from canvas_provider.cli.installation import RECORD
 from canvas_provider.config import copilot_home
-from click.testing import CliRunner, Result
 
 SOURCE = "import sys\n"
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+
 from tests.support.require import require_node
 from tests.support.venv import create_venv
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+
 from tests.support.copilot_cli import CopilotCLI
 from tests.support.extension import KANBAN, install
 from tests.support.model import scripted_model

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tests.support.copilot_cli import CLISession, CopilotCLI
 from tests.support.extension import install, write_extension
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+
 from canvas_provider.testing import PageEvents
 from tests.support.copilot_cli import CLISession, CopilotCLI, until
 from tests.support.extension import KANBAN, install, is_listening

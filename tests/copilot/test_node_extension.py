@@ -4,6 +4,7 @@ If this fails, the CLI or the way we drive it is at fault, and no other result h
 """
 
 import pytest
+
 from tests.support.copilot_cli import CopilotCLI
 
 pytestmark = [pytest.mark.copilot, pytest.mark.process]

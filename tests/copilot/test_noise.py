@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tests.support.copilot_cli import CopilotCLI
 from tests.support.extension import install, write_extension
 

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.support.copilot_cli import CLISession, CopilotCLI
 from tests.support.extension import install, write_extension
 from tests.support.venv import create_venv

@@ -160,9 +160,7 @@ async def test_a_sleeping_handler_does_not_hold_up_the_exit(tmp_path: Path) -> N
 
 async def test_what_hangs_is_cut_off_at_the_deadline(tmp_path: Path) -> None:
     source = BOARD + (
-        "import atexit, threading\n"
-        "atexit.register(threading.Event().wait)\n"
-        "run(board)\n"
+        "import atexit, threading\natexit.register(threading.Event().wait)\nrun(board)\n"
     )
     async with provider(_write(tmp_path, source)) as it:
         await it.open()

@@ -393,7 +393,7 @@ async def test_the_canvas_api_reaches_the_runtime_from_inside_a_handler() -> Non
     @board.action
     async def second(ctx: CanvasContext) -> JSONValue:
         await ctx.session.canvas.open("board", "b2")
-        answer = await ctx.session.canvas.invoke("b2", "ping")
+        answer: JSONValue = await ctx.session.canvas.invoke("b2", "ping")
         await ctx.session.canvas.close("b2")
         return answer
 

@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from canvas_provider.serving.server import LoopbackServers
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+
+from canvas_provider.serving.server import LoopbackServers
 
 
 class ScriptedModel:

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+
 from canvas_provider.testing.asgi import BUFFER_SIZE, ASGIApp, StreamingASGITransport
 
 START = {"type": "http.response.start", "status": 200, "headers": [(b"x-test", b"1")]}

@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+
 from canvas_provider.testing import PageEvent, PageEvents, StreamingASGITransport
 from canvas_provider.testing.events import EventParser
 

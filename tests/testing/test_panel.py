@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import httpx
 import pytest
+
 from canvas_provider import (
     Action,
     Canvas,

@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+
 from canvas_provider.testing.server import InProcessServers
 
 
