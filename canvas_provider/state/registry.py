@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from canvas_provider.errors import StateClosed, StateError
 from canvas_provider.state.live import LiveDocument
@@ -26,13 +26,19 @@ class StateRegistry:
     def __repr__(self) -> str:
         return f"<StateRegistry of {len(self._open)} documents>"
 
+    @overload
     async def open(
-        self,
-        key: str,
-        state_type: type[S] | None = None,
-        *,
-        initial: Callable[[], S] | None = None,
-    ) -> SharedState[S]:
+        self, key: str, *, initial: Callable[[], Any] | None = None
+    ) -> SharedState[Any]: ...
+
+    @overload
+    async def open(
+        self, key: str, state_type: type[S], *, initial: Callable[[], S] | None = None
+    ) -> SharedState[S]: ...
+
+    async def open(
+        self, key: str, state_type: Any = None, *, initial: Callable[[], Any] | None = None
+    ) -> SharedState[Any]:
         """Return a hold on the document `key`. Its `aclose` lets go; the last one closes it.
 
         Raises:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, overload
 
 from canvas_provider.errors import ChangeInProgress, RevisionConflict, StateClosed, StateError
 from canvas_provider.state.document import Change
@@ -42,21 +42,38 @@ class SharedState(Generic[S]):
         self._closed = False
         self._unsubscribe: list[Callable[[], None]] = []
 
+    @overload
+    @classmethod
+    async def open(
+        cls, store: Store, key: str, *, initial: Callable[[], Any] | None = None
+    ) -> "SharedState[Any]": ...
+
+    @overload
     @classmethod
     async def open(
         cls,
         store: Store,
         key: str,
-        state_type: type[S] | None = None,
+        state_type: type[S],
         *,
         initial: Callable[[], S] | None = None,
-    ) -> "SharedState[S]":
+    ) -> "SharedState[S]": ...
+
+    @classmethod
+    async def open(
+        cls,
+        store: Store,
+        key: str,
+        state_type: Any = None,
+        *,
+        initial: Callable[[], Any] | None = None,
+    ) -> "SharedState[Any]":
         """Load the document `key`, or begin with `initial()`, which the first commit stores.
 
         Raises:
             StateError: what is stored does not fit `state_type`; it stays as it is.
         """
-        return cls(await open_live(store, key, state_type, initial))
+        return SharedState(await open_live(store, key, state_type, initial))
 
     def __repr__(self) -> str:
         return f"<SharedState at revision {self.revision}{', closed' * self._closed}>"
@@ -110,14 +127,34 @@ class SharedState(Generic[S]):
         """
         return ChangeContext(self, author, action, expected_revision)
 
+    @overload
     async def update(
         self,
-        fn: Callable[[S], Awaitable[R] | R],
+        fn: Callable[[S], Coroutine[Any, Any, R]],
         *,
         author: Author = "system",
         action: str | None = None,
         expected_revision: int | None = None,
-    ) -> R:
+    ) -> R: ...
+
+    @overload
+    async def update(
+        self,
+        fn: Callable[[S], R],
+        *,
+        author: Author = "system",
+        action: str | None = None,
+        expected_revision: int | None = None,
+    ) -> R: ...
+
+    async def update(
+        self,
+        fn: Callable[[S], Any],
+        *,
+        author: Author = "system",
+        action: str | None = None,
+        expected_revision: int | None = None,
+    ) -> Any:
         """Call `fn(draft)` within a change and return its result; `fn` may be `async`.
 
         When another process commits first, everything is done again, up to five times: `fn` must
@@ -148,7 +185,7 @@ class SharedState(Generic[S]):
                 if attempt == ATTEMPTS or expected_revision is not None:
                     raise
             else:
-                return result  # type: ignore[no-any-return]
+                return result
         raise AssertionError("the last attempt returns or raises")
 
     def bind(
@@ -325,7 +362,13 @@ class BoundState(Generic[S]):
         """Open a change: see `SharedState.change`."""
         return ChangeContext(self._state, self._author, self._action, self._take_expected())
 
-    async def update(self, fn: Callable[[S], Awaitable[R] | R]) -> R:
+    @overload
+    async def update(self, fn: Callable[[S], Coroutine[Any, Any, R]]) -> R: ...
+
+    @overload
+    async def update(self, fn: Callable[[S], R]) -> R: ...
+
+    async def update(self, fn: Callable[[S], Any]) -> Any:
         """Call `fn(draft)` within a change: see `SharedState.update`."""
         return await self._state.update(
             fn,

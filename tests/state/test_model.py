@@ -8,7 +8,8 @@ import random
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Any, Literal, NotRequired
 
 import pytest
 from pydantic import (
@@ -23,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.alias_generators import to_camel
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from canvas_provider.errors import DraftClosed, InvalidState, NotJSON, StateError
 from canvas_provider.state.document import Document
@@ -426,54 +427,63 @@ def items_of(desk: Desk) -> list[Item]:
     return [item for root in roots for item in items_below(root)]
 
 
-def edit(desk: Desk, plan: int, a: int, b: int, c: int, new: Item, allowed: bool) -> bool:
+def edit(desk: Desk, plan: float, a: int, b: int, c: int, new: Item) -> bool:
     """Do one of many things; `False` if it would put an item into itself."""
     items = items_of(desk)
     lists = [column.cards for column in desk.columns] + [item.subs for item in items]
     here, there = lists[a % len(lists)], lists[b % len(lists)]
-    item = items[a % len(items)] if items else None
     column = desk.columns[a % len(desk.columns)]
-    if plan == 0:
-        here.append(new)
-    elif plan == 1:
-        here.insert(c % (len(here) + 1), new)
-    elif plan == 2 and here:
-        here.pop(c % len(here))
-    elif plan == 3 and item is not None:
-        item.n = c
-        item.tags.append("z")
-    elif plan == 4 and item is not None:
-        item.due = datetime(2021, 1, 1 + c % 9)
-        item.best = None
-    elif plan in (5, 6) and here:
+    edits: list[Callable[[], object]] = [
+        lambda: here.append(new),
+        lambda: here.insert(c % (len(here) + 1), new),
+        lambda: here.pop(c % len(here)) if here else None,
+        lambda: here.sort(key=lambda entry: (entry.id, entry.n), reverse=c > 50),
+        lambda: here.reverse() or here.extend([new]),  # type: ignore[func-returns-value]
+        lambda: here.__setitem__(slice(None), [entry for entry in here if entry.n % 2]),
+        lambda: setattr(column, "cards", [entry for entry in column.cards if entry.n % 2 == 0]),
+        lambda: desk.by.__setitem__("w", new),
+        lambda: desk.labels.add(f"l{a % 3}") if c > 50 else desk.labels.discard("q"),
+        lambda: focus(desk, a),
+        lambda: write(items[a % len(items)], c) if items else None,
+        lambda: move(here, there, b, c),
+        lambda: append_then_remove(here, there, c),
+    ]
+    chosen = int(plan * len(edits))
+    if chosen >= len(edits) - 2 and here:
         moved = here[c % len(here)]
-        if allowed and any(there is below.subs for below in items_below(moved)):
+        if any(there is below.subs for below in items_below(moved)):
             return False
-        if plan == 5:
-            here.pop(c % len(here))
-            there.insert(b % (len(there) + 1), moved)
-        else:
-            there.append(moved)
-            moved.id = "moved"
-            here.remove(moved)
+    edits[chosen]()
+    return True
+
+
+def write(item: Item, c: int) -> None:
+    item.n = c
+    item.tags.append("z")
+    item.due = datetime(2021, 1, 1 + c % 9)
+    item.best = None
+
+
+def move(here: list[Item], there: list[Item], b: int, c: int) -> None:
+    if here:
+        moved = here.pop(c % len(here))
+        there.insert(b % (len(there) + 1), moved)
         moved.n = 77
-    elif plan == 7:
-        here.sort(key=lambda entry: (entry.id, entry.n), reverse=c > 50)
-    elif plan == 8:
-        here[:] = [entry for entry in here if entry.n % 2]
-    elif plan == 9:
-        column.cards = [entry for entry in column.cards if entry.n % 2 == 0]
-    elif plan == 10:
-        desk.by["w"] = new
-    elif plan == 11 and desk.by:
+
+
+def append_then_remove(here: list[Item], there: list[Item], c: int) -> None:
+    if here:
+        moved = here[c % len(here)]
+        there.append(moved)
+        moved.id = "moved"
+        here.remove(moved)
+        moved.n = 78
+
+
+def focus(desk: Desk, a: int) -> None:
+    if desk.by:
         desk.focus = desk.by.pop(sorted(desk.by)[a % len(desk.by)])
         desk.focus.n = 5
-    elif plan == 12:
-        desk.labels.add(f"l{a % 3}") if c > 50 else desk.labels.discard("q")
-    elif plan == 13:
-        here.reverse()
-        here += [new]
-    return True
 
 
 def as_json(desk: Desk) -> Any:
@@ -484,18 +494,18 @@ def as_json(desk: Desk) -> Any:
 def test_a_draft_does_what_a_model_does_and_its_patch_says_so(seed: int) -> None:
     for number in range(5):
         source = random.Random(f"{seed} {number}")
-        first = random_desk(source)
-        document = open_document(Desk, lambda first=first: first)
+        document = open_document(Desk, partial(random_desk, source))
         for _ in range(3):
             old = document.value
             text = json.dumps(old)
             real = Desk.model_validate(old)
             begun = document.begin()
             for _ in range(source.randrange(1, 6)):
-                args = source.randrange(14), *(source.randrange(100) for _ in range(3))
+                plan = source.random()
+                a, b, c = (source.randrange(100) for _ in range(3))
                 new = random_item(source)
-                if edit(real, *args, new.model_copy(deep=True), True):
-                    edit(begun.draft, *args, new, False)
+                if edit(real, plan, a, b, c, new.model_copy(deep=True)):
+                    edit(begun.draft, plan, a, b, c, new)
                 assert begun.draft == real
             prepared = begun.commit()
             assert json.dumps(old) == text, "the old revision was changed"
@@ -546,7 +556,7 @@ def test_a_document_is_stored_by_alias() -> None:
     view = document.view
     assert (view.card_id, view.time_left, view.colour) == ("y", timedelta(seconds=5), Colour.RED)
     assert view.twice == "yy"
-    assert "twice" not in document.value  # type: ignore[operator]
+    assert "twice" not in document.value
     view._cache["a"] = 1
     change(document, set_to(colour="blue"))
     assert document.view.colour is Colour.BLUE

@@ -1,0 +1,574 @@
+"""Shared state: revisions, turns, conflicts, and who is told."""
+
+import asyncio
+import contextvars
+import gc
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from canvas_provider.errors import (
+    ChangeInProgress,
+    DamagedDocument,
+    DraftClosed,
+    NotJSON,
+    RevisionConflict,
+    StateClosed,
+    StateError,
+    StoreError,
+)
+from canvas_provider.state.document import Change
+from canvas_provider.state.memory import MemoryStore
+from canvas_provider.state.patch import Operation, apply
+from canvas_provider.state.recording import Recording
+from canvas_provider.state.shared import Revision, SharedState
+from canvas_provider.state.store import Stored
+from canvas_provider.types import JSONValue
+
+
+class Counter(BaseModel):
+    count: int = 0
+
+
+class SlowStore(MemoryStore):
+    """A store whose commits wait until they are let through, and may be made to fail."""
+
+    immediate = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = asyncio.Event()
+        self.committing = asyncio.Event()
+        self.error: Exception | None = None
+
+    async def commit(
+        self,
+        key: str,
+        expected_revision: int,
+        document: JSONValue,
+        operations: Sequence[Operation],
+    ) -> None:
+        self.committing.set()
+        await self.gate.wait()
+        if self.error is not None:
+            raise self.error
+        await super().commit(key, expected_revision, document, operations)
+
+
+class BlindStore(MemoryStore):
+    """A store that does not see others' commits before it is asked to commit, as a remote one."""
+
+    def is_current(self, key: str, revision: int) -> bool:
+        return True
+
+
+def increment(draft: Any) -> int:
+    draft.count += 1
+    return int(draft.count)
+
+
+async def open_counter(store: MemoryStore | None = None) -> SharedState[Counter]:
+    return await SharedState.open(store or MemoryStore(), "counter", Counter)
+
+
+async def test_a_change_is_one_revision_that_everybody_hears_of() -> None:
+    state = await open_counter()
+    heard: list[Revision] = []
+    unsubscribe = state.subscribe(heard.append)
+    async with state.change(author="agent", action="count") as draft:
+        draft.count = 1
+        assert state.document == {"count": 0}, "nobody sees it before its end"
+        assert heard == []
+    assert (state.revision, state.document, state.value.count) == (1, {"count": 1}, 1)
+    (revision,) = heard
+    assert revision.number == 1
+    assert revision.ops == [{"op": "replace", "path": "/count", "value": 1}]
+    assert (revision.author, revision.action, revision.previous) == ("agent", "count", 0)
+    assert state.since(0) == heard
+    unsubscribe()
+    await state.update(increment)
+    assert len(heard) == 1
+
+
+async def test_nothing_written_is_no_revision() -> None:
+    state = await open_counter()
+    heard: list[Revision] = []
+    state.subscribe(heard.append)
+    before = state.document
+    async with state.change() as draft:
+        draft.count += 1
+        draft.count -= 1
+    assert await state.update(lambda draft: draft.count) == 0
+    assert (state.revision, heard) == (0, [])
+    assert state.document is before
+
+
+async def test_a_failed_change_leaves_everything_exactly_as_it_was() -> None:
+    state = await open_counter()
+    await state.update(increment)
+    heard: list[Revision] = []
+    state.subscribe(heard.append)
+    before, history = state.document, state.since(0)
+    with pytest.raises(ZeroDivisionError):
+        async with state.change() as draft:
+            draft.count = 1 // 0
+    with pytest.raises(NotJSON):
+        await state.update(lambda draft: setattr(draft, "count", 2**60))
+    with pytest.raises(asyncio.CancelledError):
+        async with state.change() as draft:
+            draft.count = 9
+            raise asyncio.CancelledError
+    with pytest.raises(DraftClosed):
+        _ = draft.count
+    assert (state.revision, state.document) == (1, before)
+    assert state.document is before
+    assert (heard, state.since(0)) == ([], history)
+    assert await state.update(increment) == 2, "the turn was given back"
+
+
+async def test_update_returns_what_the_function_does_and_takes_coroutines() -> None:
+    state = await open_counter()
+
+    async def later(draft: Counter) -> Counter:
+        await asyncio.sleep(0)  # noqa: TID251  # lets others run within the change
+        draft.count += 1
+        return draft
+
+    view = await state.update(later)
+    assert view.count == 1
+    with pytest.raises(DraftClosed):
+        view.count = 2
+
+
+async def test_changes_take_turns() -> None:
+    state = await open_counter()
+    inside = 0
+
+    async def count(draft: Counter) -> None:
+        nonlocal inside
+        inside += 1
+        assert inside == 1
+        value = draft.count
+        await asyncio.sleep(0)  # noqa: TID251  # lets others try
+        draft.count = value + 1
+        inside -= 1
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        for _ in range(50):
+            group.create_task(state.update(count))
+    assert (state.value.count, state.revision) == (50, 50)
+
+
+async def test_threads_take_turns_with_tasks() -> None:
+    state = await open_counter()
+
+    def in_thread() -> None:
+        for _ in range(20):
+            with state.change(author="agent") as draft:
+                draft.count += 1
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        for _ in range(4):
+            group.create_task(asyncio.to_thread(in_thread))
+            group.create_task(_count(state, 20))
+    assert (state.value.count, state.revision) == (160, 160)
+
+
+async def _count(state: SharedState[Counter], times: int) -> None:
+    for _ in range(times):
+        async with state.change() as draft:
+            draft.count += 1
+
+
+async def test_an_exception_in_a_thread_rolls_back() -> None:
+    state = await open_counter()
+
+    def fail() -> None:
+        with state.change() as draft:
+            draft.count = 1
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        await asyncio.to_thread(fail)
+    assert state.document == {"count": 0}
+    await state.update(increment)
+
+
+async def test_with_on_the_loop_says_what_to_write() -> None:
+    state = await open_counter()
+    with pytest.raises(StateError, match="async with"):
+        state.change().__enter__()
+
+
+async def test_a_change_within_a_change_is_an_error_and_no_deadlock() -> None:
+    state = await open_counter()
+    other = await SharedState.open(MemoryStore(), "other")
+
+    def in_thread() -> None:
+        with state.change():
+            pass
+
+    def nested_in_thread() -> None:
+        with state.change(), pytest.raises(ChangeInProgress):
+            state.change().__enter__()
+
+    async with asyncio.timeout(5):
+        async with state.change() as draft:
+            draft.count = 1
+            with pytest.raises(ChangeInProgress):
+                await state.change().__aenter__()
+            with pytest.raises(ChangeInProgress):
+                await state.update(increment)
+            with pytest.raises(ChangeInProgress):
+                await asyncio.create_task(state.update(increment))
+            with pytest.raises(ChangeInProgress):
+                await asyncio.to_thread(in_thread)
+            async with other.change() as another:
+                another["fine"] = True
+        await asyncio.to_thread(nested_in_thread)
+
+        async def nested(draft: Counter) -> None:
+            with pytest.raises(ChangeInProgress):
+                await state.update(increment)
+
+        await state.update(nested)
+    assert state.document == {"count": 1}
+    assert other.document == {"fine": True}
+
+
+async def test_a_task_that_outlives_the_change_it_began_in_may_change() -> None:
+    state = await open_counter()
+    over = asyncio.Event()
+
+    async def later() -> None:
+        await over.wait()
+        await state.update(increment)
+
+    async with asyncio.timeout(5):
+        async with state.change():
+            task = asyncio.create_task(later())
+        over.set()
+        await task
+    assert state.value.count == 1
+
+
+async def test_a_change_is_entered_once() -> None:
+    state = await open_counter()
+    context = state.change()
+    async with context:
+        with pytest.raises(StateError, match="entered once"):
+            await context.__aenter__()
+
+
+# Conflicts.
+
+
+async def test_a_stale_writer_is_refused_before_anything_runs() -> None:
+    state = await open_counter()
+    await state.update(increment)
+    calls: list[int] = []
+    with pytest.raises(RevisionConflict) as caught:
+        await state.update(lambda draft: calls.append(1), expected_revision=0)
+    assert (caught.value.expected, caught.value.actual, calls) == (0, 1, [])
+    with pytest.raises(RevisionConflict):
+        async with state.change(expected_revision=7):
+            pass
+    assert await state.update(increment, expected_revision=1) == 2
+
+
+async def test_update_runs_again_when_another_process_was_first() -> None:
+    store = BlindStore()
+    ours, theirs = await open_counter(store), await open_counter(store)
+    await theirs.update(increment)
+    runs: list[int] = []
+
+    def add(draft: Counter) -> int:
+        runs.append(draft.count)
+        draft.count += 10
+        return draft.count
+
+    assert await ours.update(add) == 11
+    assert runs == [0, 1]
+    assert (ours.revision, ours.document) == (2, {"count": 11})
+
+
+async def test_update_gives_up_after_five_lost_races() -> None:
+    store = BlindStore()
+    ours, theirs = await open_counter(store), await open_counter(store)
+    runs = 0
+
+    async def lose(draft: Counter) -> None:
+        nonlocal runs
+        runs += 1
+        draft.count = -1
+        async with theirs.change() as other:
+            other.count += 1
+        # Their own view is behind, too, after our failed attempt has been taken back.
+
+    with pytest.raises(RevisionConflict):
+        await ours.update(lose)
+    assert runs == 5
+    assert ours.document == theirs.document == {"count": 5}
+
+
+async def test_change_raises_when_another_process_was_first_and_is_then_up_to_date() -> None:
+    store = BlindStore()
+    ours, theirs = await open_counter(store), await open_counter(store)
+    await theirs.update(increment)
+    heard: list[Revision] = []
+    ours.subscribe(heard.append)
+    with pytest.raises(RevisionConflict) as caught:
+        async with ours.change() as draft:
+            draft.count = 99
+    assert (caught.value.expected, caught.value.actual) == (0, 1)
+    assert (ours.revision, ours.document) == (1, {"count": 1})
+    assert [(entry.author, entry.ops) for entry in heard] == [
+        ("system", [{"op": "replace", "path": "/count", "value": 1}])
+    ]
+
+
+async def test_a_visible_change_by_others_is_taken_before_a_change_begins() -> None:
+    store = MemoryStore()
+    ours, theirs = await open_counter(store), await open_counter(store)
+    await theirs.update(increment)
+    assert await ours.update(increment) == 2
+    assert [entry.author for entry in ours.since(0) or []] == ["system", "system"]
+
+
+async def test_who_subscribes_hears_of_changes_by_others() -> None:
+    store = MemoryStore()
+    ours, theirs = await open_counter(store), await open_counter(store)
+    heard: asyncio.Queue[Revision] = asyncio.Queue()
+    ours.subscribe(heard.put_nowait)
+    for _ in range(3):
+        await theirs.update(increment)
+    async with asyncio.timeout(5):
+        revision = await heard.get()
+    assert revision.author == "system"
+    assert ours.document == theirs.document == {"count": 3}
+    assert apply({"count": 0}, revision.ops) == {"count": 3}
+    assert (revision.previous, revision.number) == (0, 3)
+    assert ours.since(1) is None
+    assert ours.since(0) == [revision]
+
+
+async def test_a_state_bound_to_a_call_carries_its_author_and_its_expectation_once() -> None:
+    state = await open_counter()
+    bound = state.bind(author="person", action="add", expected_revision=0)
+    assert await bound.update(increment) == 1
+    async with bound.change() as draft:
+        draft.count += 1
+    assert (bound.revision, bound.value.count, bound.document) == (2, 2, {"count": 2})
+    assert [(entry.author, entry.action) for entry in state.since(0) or []] == [
+        ("person", "add"),
+        ("person", "add"),
+    ]
+    stale = state.bind(author="person", action="add", expected_revision=0)
+    with pytest.raises(RevisionConflict):
+        await stale.update(increment)
+
+
+# The store.
+
+
+async def test_a_revision_is_stored_before_anybody_sees_it() -> None:
+    store = SlowStore()
+    state = await open_counter(store)
+    heard: list[Revision] = []
+    state.subscribe(heard.append)
+    task = asyncio.create_task(state.update(increment))
+    async with asyncio.timeout(5):
+        await store.committing.wait()
+        assert (state.revision, heard) == (0, [])
+        store.gate.set()
+        await task
+    assert (state.revision, len(heard)) == (1, 1)
+
+
+async def test_a_commit_that_has_begun_is_seen_through_when_its_task_is_cancelled() -> None:
+    store = SlowStore()
+    state = await open_counter(store)
+    task = asyncio.create_task(state.update(increment))
+    async with asyncio.timeout(5):
+        await store.committing.wait()
+        task.cancel()
+        store.gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert (state.revision, state.document) == (1, {"count": 1})
+    assert (await store.load("counter") or Stored(0, None)).revision == 1
+    assert await state.update(increment) == 2
+
+
+async def test_a_store_that_fails_rolls_the_change_back() -> None:
+    store = SlowStore()
+    store.gate.set()
+    state = await open_counter(store)
+    store.error = StoreError("the disk is full")
+    with pytest.raises(StoreError):
+        async with state.change() as draft:
+            draft.count = 1
+    with pytest.raises(DraftClosed):
+        _ = draft.count
+    store.error = None
+    assert await state.update(increment) == 1
+
+
+async def test_a_waiting_change_that_is_cancelled_leaves_the_queue() -> None:
+    state = await open_counter()
+    async with asyncio.timeout(5):
+        async with state.change() as draft:
+            draft.count = 1
+            # A fresh context, as every request has.
+            waiting = _detached_task(lambda: state.update(increment))
+            await asyncio.sleep(0)  # noqa: TID251  # lets it begin to wait
+            waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert await state.update(increment) == 2
+
+
+def _detached_task(start: Callable[[], Any]) -> "asyncio.Task[Any]":
+    async def run() -> Any:
+        return await start()
+
+    return asyncio.get_running_loop().create_task(run(), context=contextvars.Context())
+
+
+async def test_damage_is_reported_and_the_state_begins_anew() -> None:
+    class DamagedStore(MemoryStore):
+        async def load(self, key: str) -> Stored | None:
+            raise DamagedDocument("counter.json could not be read; it is kept as x")
+
+    state = await open_counter(DamagedStore())
+    assert state.document == {"count": 0}
+    assert state.damage is not None
+    assert "kept as x" in state.damage
+
+
+async def test_what_a_grown_type_adds_is_committed_as_a_revision_of_its_own() -> None:
+    store = MemoryStore()
+    await store.commit("counter", 0, {"future": 1}, [])
+    state = await open_counter(store)
+    assert (state.revision, state.document) == (2, {"future": 1, "count": 0})
+    assert await store.load("counter") == (2, {"future": 1, "count": 0})
+
+
+async def test_a_document_of_another_type_is_refused_and_stays() -> None:
+    store = MemoryStore()
+    await store.commit("counter", 0, {"count": "many"}, [])
+    with pytest.raises(StateError, match="does not fit Counter"):
+        await open_counter(store)
+    assert await store.load("counter") == (1, {"count": "many"})
+
+
+# The end.
+
+
+async def test_after_the_close_late_commits_are_refused() -> None:
+    state = await open_counter()
+    heard: list[Revision] = []
+    state.subscribe(heard.append)
+    entered, closed = threading.Event(), threading.Event()
+
+    def late() -> None:
+        with state.change() as draft:
+            draft.count = 1
+            entered.set()
+            assert closed.wait(5)
+
+    async with asyncio.timeout(5):
+        task = asyncio.create_task(asyncio.to_thread(late))
+        await asyncio.to_thread(entered.wait, 5)
+        await state.aclose()
+        closed.set()
+        with pytest.raises(StateClosed):
+            await task
+    with pytest.raises(StateClosed):
+        await state.update(increment)
+    with pytest.raises(StateClosed):
+        await state.change().__aenter__()
+    assert (state.document, heard, state.closed) == ({"count": 0}, [], True)
+    await state.aclose()
+
+
+async def test_a_change_that_waits_when_the_state_closes_is_refused() -> None:
+    state = await open_counter()
+    async with asyncio.timeout(5):
+        async with state.change():
+            waiting = _detached_task(lambda: state.update(increment))
+            await asyncio.sleep(0)  # noqa: TID251  # lets it begin to wait
+        state._closed = True
+        with pytest.raises(StateClosed):
+            await waiting
+
+
+def test_a_thread_whose_loop_has_ended_is_refused() -> None:
+    async def open_state() -> SharedState[Counter]:
+        return await open_counter()
+
+    state = asyncio.run(open_state())
+    with pytest.raises(StateClosed), state.change():
+        pass
+
+
+async def test_closing_waits_for_a_commit_that_has_begun() -> None:
+    store = SlowStore()
+    state = await open_counter(store)
+    task = asyncio.create_task(state.update(increment))
+    async with asyncio.timeout(5):
+        await store.committing.wait()
+        closing = asyncio.create_task(state.aclose())
+        await asyncio.sleep(0)  # noqa: TID251  # lets it begin to wait
+        assert not closing.done()
+        store.gate.set()
+        await closing
+        await task
+    assert await store.load("counter") == (1, {"count": 1})
+
+
+async def test_a_listener_that_fails_hides_nothing_from_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    state = await open_counter()
+    heard: list[Revision] = []
+
+    def fail(revision: Revision) -> None:
+        raise KeyError("x")
+
+    state.subscribe(fail)
+    state.subscribe(heard.append)
+    assert await state.update(increment) == 1
+    assert len(heard) == 1
+    assert "listener" in caplog.text
+
+
+async def test_nothing_of_a_change_needs_the_garbage_collector() -> None:
+    state = await SharedState.open(MemoryStore(), "k", initial=lambda: {"items": [{"n": 0}]})
+
+    def write(draft: Any) -> None:
+        draft["items"][0]["n"] += 1
+        draft["items"].append(draft["items"].pop(0))
+
+    def count() -> int:
+        return sum(isinstance(known, (Recording, Change)) for known in gc.get_objects())
+
+    await state.update(write)
+    gc.collect()
+    gc.disable()
+    try:
+        before = count()
+        for _ in range(10):
+            await state.update(write)
+        assert count() == before
+    finally:
+        gc.enable()
+
+
+async def test_it_shows_nothing_of_the_state() -> None:
+    state = await SharedState.open(MemoryStore(), "k", initial=lambda: {"secret": "hunter2"})
+    assert "hunter2" not in repr(state)
+    assert "hunter2" not in repr(state._live.document)
