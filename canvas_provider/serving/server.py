@@ -27,6 +27,9 @@ LOOPBACK: Final = "127.0.0.1"
 
 BACKLOG: Final = 128
 
+MAX_HEAD: Final = 64 * 1024
+"""Bytes of a request line and its headers. The parser itself has no limit."""
+
 LAST_GRACE: Final = 0.1
 """Seconds that a request that was cut off gets to clean up."""
 
@@ -119,8 +122,11 @@ class Origin:
         # Named by protocol: on an accepted socket of protocol 0, asyncio leaves Nagle's algorithm
         # on, and every POST waits 40 ms for it.
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        # Whatever the system: a port again at once after a close, and never two listeners.
+        option = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
         try:
             listener.setblocking(False)
+            listener.setsockopt(socket.SOL_SOCKET, option, 1)
             listener.bind((LOOPBACK, port))
             self.port = listener.getsockname()[1]
             self._server = await loop.create_server(
@@ -137,14 +143,28 @@ class Origin:
 
 
 class _Protocol(HttpToolsProtocol):
-    """uvicorn's, without its access log, which would print tokens."""
+    """uvicorn's, without its access log, which would print tokens, and with a limit for heads."""
 
     def __init__(self, config: Config, state: ServerState, scope_state: dict[str, Any]) -> None:
         super().__init__(config, state, scope_state)
         self.logger = logger
         self.access_log = False
+        self._in_head = False
+        self._head_size = 0
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._in_head and not self.transport.is_closing():
+            self._head_size += len(data)
+            if self._head_size > MAX_HEAD:
+                self.send_400_response("Invalid HTTP request received.")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head, self._head_size = True, 0
 
     def on_headers_complete(self) -> None:
+        self._in_head = False
         # `GET http://other/ HTTP/1.1`: the target's host counts, not the header's (RFC 9112
         # section 3.2.2), but an app never sees it. As a second Host header, a guard does.
         if not self.url.startswith(b"/"):

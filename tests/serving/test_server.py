@@ -1,11 +1,11 @@
 """Real sockets on the loopback interface."""
 
 import asyncio
+import contextlib
 import logging
 import signal
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -35,7 +35,7 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     await send_response(send, 200, scope["path"].encode() + b" " + body, b"text/plain")
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def connect(
     origin: Origin,
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
@@ -281,6 +281,40 @@ async def test_what_is_no_request_for_a_path_never_reaches_an_app(
     answer = await exchange(origin, request_line + b"\r\n\r\n")
     assert not reached
     assert answer.startswith(b"HTTP/1.1 400") or answer == b""
+
+
+@pytest.mark.parametrize(
+    "start", [b"GET /", b"GET / HTTP/1.1\r\nX: ", b"GET / HTTP/1.1\r\nX: y\r\n"]
+)
+async def test_a_head_without_end_is_cut_off(servers: LoopbackServers, start: bytes) -> None:
+    origin = await servers.serve(echo)
+    async with connect(origin) as (reader, writer):
+        writer.write(start)
+        with contextlib.suppress(ConnectionError):
+            while not writer.transport.is_closing():
+                writer.write(b"x: y\r\n" * 1000 if start.endswith(b"\n") else b"x" * 6000)
+                await writer.drain()
+        with contextlib.suppress(ConnectionError):
+            assert (await reader.read()).startswith(b"HTTP/1.1 400")
+    assert (await exchange(origin, get(origin))).startswith(b"HTTP/1.1 200")
+
+
+async def test_a_head_of_many_headers_passes(servers: LoopbackServers) -> None:
+    origin = await servers.serve(echo)
+    headers = [f"X-{number}: {'y' * 600}" for number in range(100)]
+    assert (await exchange(origin, get(origin, "/", *headers))).startswith(b"HTTP/1.1 200")
+
+
+async def test_a_port_can_be_used_again_at_once(servers: LoopbackServers) -> None:
+    """The kernel remembers connections that we closed first, for a minute."""
+    origin = await servers.serve(echo)
+    async with connect(origin) as (reader, writer):
+        writer.write(b"GET /1 HTTP/1.1\r\nHost: x\r\n\r\n")
+        await reader.readuntil(b"/1 ")
+        await origin.aclose()
+        await reader.read()
+    again = await servers.serve(echo, port=origin.port)
+    assert again.port == origin.port
 
 
 async def test_no_log_record_holds_a_path_a_query_or_a_header(

@@ -53,8 +53,14 @@ class Visit:
         self.expected = [r"net::ERR_(CONNECTION|INCOMPLETE)"]
         """Patterns of warnings and errors that belong to the test. At its end servers go first."""
 
-    async def __call__(self, url: str, *, script: str | None = None, **options: Any) -> Page:
-        """Open `url`, as a context with these options, after `script` ran in it."""
+    async def __call__(
+        self, url: str, *, script: str | None = None, clock: bool = False, **options: Any
+    ) -> Page:
+        """Open `url`, as a context with these options, after `script` ran in it.
+
+        Args:
+            clock: the page's time is the test's: see `page.clock`.
+        """
         context = await self._browser.new_context(**options)
         self._stack.push_async_callback(context.close)
         page = await context.new_page()
@@ -63,6 +69,8 @@ class Visit:
         page.on("console", self._note)
         if script is not None:
             await page.add_init_script(script)
+        if clock:
+            await page.clock.install()
         await page.goto(url)
         return page
 

@@ -312,12 +312,11 @@ async def test_a_page_of_a_closed_canvas_says_so_and_asks_no_more(
     counter: Canvas, visit: Visit
 ) -> None:
     async with open_served(counter) as (served, _):
-        page = await visit(served.url)
+        page = await visit(served.url, clock=True)
         await expect(page.locator("body")).to_have_attribute("data-status", "live")
         await expect(banner(page)).to_have_count(0)
         requests: list[str] = []
         page.on("request", lambda request: requests.append(request.url))
-        await page.clock.install()
         await served.aclose("closed")
         await expect(page.locator("body")).to_have_attribute("data-status", "closed")
         await expect(banner(page)).to_have_text("This canvas was closed.")
@@ -446,9 +445,8 @@ async def test_a_line_that_is_gone_for_good_is_given_up(visit: Visit) -> None:
     script = Script()
     script.opening = frame("snapshot", revision=4, state="known")
     async with serve(script) as origin:
-        page = await visit(origin.base)
+        page = await visit(origin.base, clock=True)
         await changes_of(page, 1)
-        await page.clock.install()
         script.streaming = False
         script.stream.close(b": the line breaks without a word\n\n")
         await run_clock_until(page, "canvas.status === 'closed'")
@@ -470,9 +468,8 @@ async def test_after_a_shutdown_the_page_tries_for_a_short_while(visit: Visit) -
     script = Script()
     script.opening = frame("snapshot", revision=4, state="known")
     async with serve(script) as origin:
-        page = await visit(origin.base)
+        page = await visit(origin.base, clock=True)
         await changes_of(page, 1)
-        await page.clock.install()
         script.streaming = False
         script.stream.close(frame("closed", reason="shutdown"))
         await run_clock_until(page, "canvas.status === 'closed'")
@@ -485,9 +482,8 @@ async def test_a_longer_interruption_is_told(visit: Visit) -> None:
     script = Script()
     script.opening = frame("snapshot", revision=4, state="known")
     async with serve(script) as origin:
-        page = await visit(origin.base)
+        page = await visit(origin.base, clock=True)
         await changes_of(page, 1)
-        await page.clock.install()
         script.streaming = False
         script.stream.close(b":\n\n")
         await page.wait_for_function("() => canvas.status === 'reconnecting'")
@@ -516,8 +512,11 @@ async def test_a_relayed_page_without_a_stream_shows_the_state_anyway(visit: Vis
     script = Script()
     script.streaming = False
     async with serve(script) as origin:
-        page = await visit(origin.base)
+        page = await visit(origin.base, clock=True)
         assert (await changes_of(page, 1))[0][0] == {"from": "GET state"}
+        await page.wait_for_function("() => canvas.status === 'connecting'")
+        await run_clock_until(page, "canvas.status === 'closed'")
+        await expect(banner(page)).to_contain_text("No live updates here: reload to see changes.")
 
 
 async def test_a_page_without_event_sources_shows_the_state_once(visit: Visit) -> None:

@@ -83,6 +83,7 @@ export class Canvas {
   /** @type {EventSource | null} */
   #source = null;
   #openedAt = 0;
+  #wasLive = false;
   #failures = 0;
   #attempts = ATTEMPTS;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -230,6 +231,7 @@ export class Canvas {
 
   #onOpen() {
     this.#openedAt = Date.now();
+    this.#wasLive = true;
     this.#setStatus("live");
   }
 
@@ -285,8 +287,7 @@ export class Canvas {
 
   /** The line is down. The browser's own retries never end, so ours replace them. */
   #onLost() {
-    const hadOpened = this.#openedAt !== 0;
-    if (hadOpened && Date.now() - this.#openedAt > STEADY_MS) {
+    if (this.#openedAt !== 0 && Date.now() - this.#openedAt > STEADY_MS) {
       this.#failures = 0;
     }
     this.#source?.close();
@@ -297,7 +298,8 @@ export class Canvas {
       this.#readOnce();
     }
     if (this.#failures > this.#attempts) {
-      this.#end(this.#revision === null || hadOpened ? GONE : LOST, () => this.#again());
+      const onlyRead = !this.#wasLive && this.#revision !== null;
+      this.#end(onlyRead ? NO_LIVE_UPDATES : LOST, () => this.#again());
       return;
     }
     this.#setStatus(this.#revision === null ? "connecting" : "reconnecting");
@@ -361,8 +363,7 @@ export class Canvas {
 
 const CLOSED = "This canvas was closed.";
 const RECONNECTING = "Reconnecting…";
-const LOST = "The connection to the extension was lost.";
-const GONE = "The extension does not answer. Reopen this canvas from the chat.";
+const LOST = "The connection to the extension was lost. Reopen this canvas from the chat.";
 const NO_LIVE_UPDATES = "No live updates here: reload to see changes.";
 const SANDBOXED =
   "This frame is sandboxed without allow-same-origin, so the page cannot reach its extension. " +
