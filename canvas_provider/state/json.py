@@ -13,6 +13,7 @@ from canvas_provider.errors import NotJSON
 from canvas_provider.types import JSONValue
 
 __all__ = [
+    "JSON_TYPES",
     "MAX_DEPTH",
     "MAX_INTEGER",
     "SCALARS",
@@ -32,6 +33,9 @@ MAX_INTEGER: Final = 2**53
 
 SCALARS: Final = frozenset({str, int, float, bool, NoneType})
 """The types of what is no container."""
+
+JSON_TYPES: Final = SCALARS | {dict, list}
+"""The types of plain JSON, exactly."""
 
 
 def ensure_json(value: object, path: str = "") -> JSONValue:

@@ -1,10 +1,10 @@
 """How a change renders and describes its nodes: those with named items, and lists."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from canvas_provider.state.difference import Difference, Inner
-from canvas_provider.state.json import SCALARS, check_key, escape
+from canvas_provider.state.json import JSON_TYPES, SCALARS, check_key, escape
 from canvas_provider.state.recording import Draft, Element, Link, Log, Recording, is_node, plain
 from canvas_provider.types import MISSING, JSONValue
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from canvas_provider.state.shape import Shape
 
 __all__ = ["ListKind", "MappingKind", "ObjectKind"]
+
+FEW: Final = 4
+"""So many items are found faster one by one, in C."""
 
 
 class MappingKind:
@@ -184,6 +187,14 @@ class ListKind:
         """Return the JSON of one item."""
         return recording.render(element) if is_node(element) else self.item.json(element)
 
+    def _json_of_all(self, elements: Iterable[Element], recording: Recording) -> list[JSONValue]:
+        if not self.item.lazy:
+            return [self.json_of(element, recording) for element in elements]
+        return [
+            element if type(element) in JSON_TYPES else recording.render(element)
+            for element in elements
+        ]
+
     def accept(self, node: Draft, key: int, value: Any) -> Element:
         """Return what to hold at `key` for a written `value`."""
         return _held(self.item, value, node, key)
@@ -219,16 +230,14 @@ class ListKind:
         for kid_id, kid in log.kids.items():
             place: Any = None if hints is None or log.prefix is not None else hints.get(kid_id)
             if place is None or place >= len(node) or list.__getitem__(node, place) is not kid:
-                # Without a hint that holds, all are searched for at once.
-                kids = log.kids
-                items = enumerate(list.__iter__(node))
-                places.update((index, None) for index, item in items if id(item) in kids)
+                # Without hints that hold, all are searched for at once.
+                places.update(dict.fromkeys(_places_of(node, log.kids)))
                 break
             places[place] = None
         return places
 
     def render(self, node: Any, recording: Recording) -> JSONValue:
-        return [self.json_of(element, recording) for element in list.__iter__(node)]
+        return self._json_of_all(list.__iter__(node), recording)
 
     def settle(
         self, node: Any, log: Log, recording: Recording, found: Difference, path: str
@@ -241,10 +250,9 @@ class ListKind:
         places = [index for index in self._places(node, log) if not start <= index < end]
         if log.prefix is not None:
             old_items = base[start : end + shift]
-            document[start : end + shift] = new_items = [
-                self.json_of(element, recording)
-                for element in list.__getitem__(node, slice(start, end))
-            ]
+            document[start : end + shift] = new_items = self._json_of_all(
+                list.__getitem__(node, slice(start, end)), recording
+            )
 
             def whole() -> JSONValue:
                 for index in places:
@@ -290,7 +298,8 @@ class ListKind:
         """
         elements = list.__getitem__(node, slice(start, start + len(new)))
         origins = [
-            recording.origin(element, raw) for element, raw in zip(elements, new, strict=True)
+            raw if type(element) in JSON_TYPES else recording.origin(element, raw)
+            for element, raw in zip(elements, new, strict=True)
         ]
 
         def inner(index: int) -> Inner | None:
@@ -325,6 +334,20 @@ class ListKind:
             plain(element) if is_node(element) else self.item.json(element)
             for element in list.__iter__(node)
         ]
+
+
+def _places_of(node: Any, kids: dict[int, Draft]) -> list[int]:
+    """Find where the nodes `kids` are in the list `node`; each may be there more than once."""
+    ids = [*map(id, list.__iter__(node))]
+    if len(kids) > FEW:
+        return [index for index, item_id in enumerate(ids) if item_id in kids]
+    places = []
+    for kid in kids:
+        index = -1
+        for _ in range(ids.count(kid)):
+            index = ids.index(kid, index + 1)
+            places.append(index)
+    return places
 
 
 def _held(shape: "Shape", value: Any, node: Draft, key: Any) -> Element:

@@ -338,7 +338,7 @@ def _openers(
         set_dict(node, raw if len(raw) == count else pick(raw))
         set_base(node, raw)
         set_link(node, link)
-        link.recording.nodes.append(node)
+        link.note(node)
         if private is not None:
             private(node)
         return node

@@ -92,12 +92,14 @@ class Prepared(NamedTuple):
 class Link:
     """What the children of one node know: their parent, and the recording."""
 
-    __slots__ = ("cells", "hints", "more", "node", "recording")
+    __slots__ = ("cells", "hints", "more", "node", "note", "recording")
 
     def __init__(
         self, recording: "Recording", node: Draft | None = None, more: tuple[Draft, ...] = ()
     ) -> None:
         self.recording = recording
+        self.note = recording.nodes.append
+        """Registers a child; it must be called with each."""
         self.node = node
         self.more = more
         """Further parents, past ones included."""

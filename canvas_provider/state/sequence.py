@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-__all__ = ["Step", "longest_increasing", "match", "pair_gaps", "steps"]
+__all__ = ["Step", "longest_increasing", "match", "pair_gaps", "stay_put", "steps"]
 
 
 class Step(NamedTuple):
@@ -58,6 +58,22 @@ def longest_increasing(values: Sequence[int]) -> set[int]:
     return chain
 
 
+def stay_put(kept: Sequence[int]) -> set[int]:
+    """Return the old items that need not move: as many as can be, in the order of `kept`."""
+    values = [value for value in kept if value >= 0]
+    ordered = sorted(values)
+    if values == ordered:
+        return set(values)
+    # One item that moved is the common case, and found without arithmetic on all the others.
+    first = next(i for i, value in enumerate(values) if value != ordered[i])
+    last = next(i for i in range(len(values) - 1, -1, -1) if values[i] != ordered[i])
+    if values[first + 1 : last + 1] == ordered[first:last]:
+        return {*values} - {values[first]}
+    if values[first:last] == ordered[first + 1 : last + 1]:
+        return {*values} - {values[last]}
+    return longest_increasing(values)
+
+
 def pair_gaps(
     kept: list[int], anchors: set[int], old_free: Sequence[int], new_free: Sequence[int]
 ) -> list[tuple[int, int]]:
@@ -65,6 +81,8 @@ def pair_gaps(
 
     Such a pair is one item that was replaced. Returns (new index, old index).
     """
+    if not old_free or not new_free:
+        return []
     ordered = sorted(anchors)
     by_gap: dict[int, list[int]] = {}
     for index in reversed(old_free):

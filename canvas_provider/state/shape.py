@@ -121,7 +121,7 @@ class PlainShape(Shape):
         node = self._node(raw, 0)
         node.__draft_link__ = link
         node.__draft_base__ = raw
-        link.recording.nodes.append(node)
+        link.note(node)
         return node
 
     def view(self, raw: Any, link: Link | None) -> Element:

@@ -153,7 +153,7 @@ class ListShape(TypedShape):
         node = new_list(self._draft)
         node.__draft_link__ = link
         node.__draft_base__ = raw
-        link.recording.nodes.append(node)
+        link.note(node)
         if self.item.lazy:
             list.extend(node, raw)
         else:
@@ -240,7 +240,7 @@ class MapShape(TypedShape):
         node = new_dict(self._draft)
         node.__draft_link__ = link
         node.__draft_base__ = raw
-        link.recording.nodes.append(node)
+        link.note(node)
         dict.update(node, raw)
         if not self._lazy:
             own = link.recording.link(node)
