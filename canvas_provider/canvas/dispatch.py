@@ -31,7 +31,7 @@ from canvas_provider.errors import (
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Task, TimerHandle
 
-__all__ = ["Call", "Calls", "run_plan", "translate"]
+__all__ = ["Call", "Calls", "is_failure", "run_plan", "translate"]
 
 logger = logging.getLogger("canvas_provider.canvas")
 
@@ -71,12 +71,29 @@ async def _call(
 ) -> Any:
     if plan.is_async:
         return await plan.call(checked, context, draft)
-    result = await workers.run(partial(plan.call, checked, context, draft))
+    try:
+        result = await workers.run(partial(plan.call, checked, context, draft))
+    except KeyboardInterrupt as error:
+        # In a thread it is no Ctrl-C; in the loop it would be taken for one.
+        raise RuntimeError("the handler raised KeyboardInterrupt") from error
     # A `def` that hands out a coroutine, as decorators without functools.wraps do.
     return await result if inspect.isawaitable(result) else result
 
 
-def translate(error: Exception, subject: str, canvas_id: str) -> CanvasError:
+def is_failure(error: BaseException) -> bool:
+    """Say whether `error`, raised in this task, is a failure of the author's code.
+
+    Beside every `Exception` that is a `sys.exit()`, which argument parsers call, and the
+    cancellation of something that the code waited for. What is not: the cancellation of the task
+    itself, and a Ctrl-C.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and not task.cancelling()
+    return isinstance(error, (Exception, SystemExit, BaseExceptionGroup))
+
+
+def translate(error: BaseException, subject: str, canvas_id: str) -> CanvasError:
     """Return what the caller is told of an exception of the author's code, and log the rest."""
     if isinstance(error, CanvasError):
         return error

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from canvas_provider.canvas.canvas import Canvas
 from canvas_provider.canvas.context import CanvasContext, Opened, SessionView
-from canvas_provider.canvas.dispatch import Calls, run_plan, translate
+from canvas_provider.canvas.dispatch import Calls, is_failure, run_plan, translate
 from canvas_provider.canvas.events import EventListener, Events
 from canvas_provider.canvas.opening import Resources, bounded, to_opened
 from canvas_provider.canvas.results import to_json_value
@@ -161,7 +161,7 @@ class Instance:
         except BaseException as error:
             if first:
                 await self._resources.release()
-            if not isinstance(error, Exception):
+            if not is_failure(error):
                 raise
             answer = translate(error, subject, self.canvas.id)
             if answer is error:
@@ -245,20 +245,18 @@ class Instance:
                 result = to_json_value(await plan.call(checked, context))
             else:
                 result = await run_plan(plan, checked, context, self._workers)
-        except asyncio.CancelledError:
-            if context is not None:
+        except BaseException as error:
+            is_cancelled = isinstance(error, asyncio.CancelledError)
+            if context is not None and is_cancelled:
                 context.end()
-            if (reason := self._calls.end(call)) is None:
-                raise
-            raise reason from None
-        except Exception as error:
-            answer = self._calls.end(call) or translate(error, f'action "{name}"', self.canvas.id)
-            if answer is error:
-                raise
-            raise answer from error
-        except BaseException:
-            self._calls.end(call)
-            raise
+            answer = self._calls.end(call)
+            if answer is None:
+                if not is_failure(error):
+                    raise
+                answer = translate(error, f'action "{name}"', self.canvas.id)
+                if answer is error:
+                    raise
+            raise answer from (None if is_cancelled else error)
         self._calls.end(call)
         return Outcome(result, 0 if self.state is None else self.state.revision)
 

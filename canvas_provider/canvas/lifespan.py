@@ -55,6 +55,10 @@ class LifespanTask:
             raise
 
     async def _run(self) -> None:
-        async with self._create() as self.resources:
-            self._entered.set()
-            await self._left.wait()
+        try:
+            async with self._create() as self.resources:
+                self._entered.set()
+                await self._left.wait()
+        except SystemExit as error:
+            # As it is, it would end the event loop: this is a task of its own.
+            raise RuntimeError("the lifespan raised SystemExit") from error

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from canvas_provider.canvas.canvas import Canvas
 from canvas_provider.canvas.context import CanvasContext, Opened
+from canvas_provider.canvas.dispatch import is_failure
 from canvas_provider.canvas.lifespan import LifespanTask
 from canvas_provider.errors import CanvasError, CanvasProviderError
 
@@ -88,7 +89,9 @@ async def bounded(name: str, canvas: Canvas, work: Awaitable[None]) -> None:
     try:
         async with asyncio.timeout(seconds) as scope:
             await work
-    except Exception as error:
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         if isinstance(error, TimeoutError) and scope.expired():
             logger.error("%s of canvas %r took longer than %g s", name, canvas.id, seconds)
         else:

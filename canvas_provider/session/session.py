@@ -297,7 +297,7 @@ class Session:
     def _tell(self, listener: Callable[[SessionEvent], object], event: SessionEvent) -> None:
         try:
             outcome = listener(event)
-        except Exception:
+        except (Exception, SystemExit):
             logger.exception("a listener for %s failed", event["type"])
             return
         if asyncio.iscoroutine(outcome):
@@ -306,7 +306,7 @@ class Session:
     async def _listen(self, outcome: Coroutine[Any, Any, object], kind: str) -> None:
         try:
             await outcome
-        except Exception:
+        except (Exception, SystemExit):
             logger.exception("a listener for %s failed", kind)
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:

@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from canvas_provider.canvas.dispatch import translate
+from canvas_provider.canvas.dispatch import is_failure, translate
 from canvas_provider.errors import (
     ActionTimeout,
     CanvasError,
@@ -68,13 +68,13 @@ class ErrorBoundary:
         except ClientDisconnect:
             # Nobody is there to be told.
             pass
-        except Exception as error:
-            if begun:
+        except BaseException as error:
+            if begun or not is_failure(error):
                 # Nothing can be said any more: the server reports it and cuts the line.
                 raise
             await self._answer(error, send)
 
-    async def _answer(self, error: Exception, send: Send) -> None:
+    async def _answer(self, error: BaseException, send: Send) -> None:
         if isinstance(error, HTTPException):
             code, message = _describe(error)
             given = error.headers or {}

@@ -266,6 +266,10 @@ class Peer:
         except Exception:
             logger.exception("the handler of %s failed", method)
             self._send_error(request_id, INTERNAL_ERROR, f"{method} failed.")
+        except BaseException:
+            # It ends the program, perhaps; not before the other side is told.
+            self._send_error(request_id, INTERNAL_ERROR, f"{method} failed.")
+            raise
         else:
             self._send_result(request_id, method, result)
         finally:

@@ -283,6 +283,15 @@ async def test_answers_do_not_wait_for_a_slow_one_of_their_burst() -> None:
         assert (await wire.next())["id"] == "slow"
 
 
+async def test_a_handler_that_ends_everything_is_answered_all_the_same() -> None:
+    async def end(method: str, params: JSONObject) -> JSONValue:
+        raise GeneratorExit
+
+    async with wired(end) as (_, wire):
+        wire.send({"id": 1, "method": "m"})
+        assert (await wire.next())["error"]["message"] == "m failed."
+
+
 async def test_invalid_json_is_answered_and_survived() -> None:
     async with wired() as (peer, wire):
         wire.send_bytes(encode_frame(b"{"))

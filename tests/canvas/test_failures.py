@@ -1,0 +1,167 @@
+"""Whatever an author's code raises, the caller is answered and the canvas goes on."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from canvas_provider.canvas.context import CanvasContext
+from canvas_provider.canvas.instance import Instance
+from canvas_provider.errors import CanvasError, HandlerError
+from tests.canvas.conftest import Make
+
+
+def _parse() -> None:
+    argparse.ArgumentParser().parse_args(["--no-such-option"])
+
+
+def _exit() -> None:
+    sys.exit(3)
+
+
+def _cancelled() -> None:
+    raise asyncio.CancelledError
+
+
+def _group() -> None:
+    raise BaseExceptionGroup("two at once", [SystemExit(), asyncio.CancelledError()])
+
+
+def _stop() -> None:
+    raise StopIteration
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+FAILURES = [_parse, _exit, _cancelled, _group, _stop]
+
+
+@pytest.mark.parametrize("fail", FAILURES)
+@pytest.mark.parametrize("author", ["agent", "person"])
+async def test_an_async_handler_may_raise_anything(
+    make: Make, fail: Callable[[], None], author: Any
+) -> None:
+    canvas = make.canvas(state=dict)
+
+    @canvas.action
+    async def plain() -> None:
+        fail()
+
+    @canvas.action
+    async def changing(state: dict[str, Any]) -> None:
+        state["lost"] = True
+        fail()
+
+    @canvas.action
+    async def block(ctx: CanvasContext) -> None:
+        async with ctx.state.change() as state:
+            state["lost"] = True
+            fail()
+
+    await _refuse_all(await make.opened(canvas), author)
+
+
+@pytest.mark.parametrize("fail", [*FAILURES, _interrupt])
+async def test_a_def_handler_may_raise_anything(make: Make, fail: Callable[[], None]) -> None:
+    canvas = make.canvas(state=dict)
+
+    @canvas.action
+    def plain() -> None:
+        fail()
+
+    @canvas.action
+    def changing(state: dict[str, Any]) -> None:
+        state["lost"] = True
+        fail()
+
+    @canvas.action
+    def block(ctx: CanvasContext) -> None:
+        with ctx.state.change() as state:
+            state["lost"] = True
+            fail()
+
+    await _refuse_all(await make.opened(canvas), "agent")
+
+
+async def _refuse_all(instance: Instance, author: Any) -> None:
+    for name in instance.canvas.actions:
+        async with asyncio.timeout(5):
+            with pytest.raises(HandlerError, match=f'The action "{name}" failed unexpectedly'):
+                await instance.invoke(name, author=author)
+    assert instance.state is not None
+    assert (instance.state.revision, instance.state.document) == (0, {})
+    # Nobody holds the turn.
+    await instance.state.update(lambda draft: draft.update(kept=True))
+    assert instance.state.document == {"kept": True}
+
+
+async def test_waiting_for_something_that_was_cancelled_is_a_failure_too(make: Make) -> None:
+    canvas = make.canvas()
+
+    @canvas.action
+    async def wait() -> None:
+        task = asyncio.ensure_future(asyncio.Event().wait())
+        task.cancel()
+        await task
+
+    instance = await make.opened(canvas)
+    with pytest.raises(HandlerError):
+        await instance.invoke("wait", author="agent")
+
+
+async def test_a_cancelled_call_stays_cancelled(make: Make) -> None:
+    canvas = make.canvas()
+    started = asyncio.Event()
+
+    @canvas.action
+    async def wait() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    instance = await make.opened(canvas)
+    call = asyncio.ensure_future(instance.invoke("wait", author="agent"))
+    await started.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+
+
+@pytest.mark.parametrize("fail", FAILURES)
+async def test_opening_and_closing_may_raise_anything(make: Make, fail: Callable[[], None]) -> None:
+    failing = "on_open"
+
+    @asynccontextmanager
+    async def lifespan(ctx: CanvasContext) -> AsyncIterator[None]:
+        if failing == "lifespan":
+            fail()
+        yield
+        fail()
+
+    canvas = make.canvas(lifespan=lifespan)
+
+    @canvas.on_open
+    async def opened(ctx: CanvasContext) -> None:
+        if failing == "on_open":
+            fail()
+
+    @canvas.on_close
+    async def closed(ctx: CanvasContext) -> None:
+        fail()
+
+    instance = make.instance(canvas)
+    with pytest.raises(CanvasError):
+        await instance.open()
+    failing = "lifespan"
+    with pytest.raises(CanvasError):
+        await instance.open()
+    failing = "close"
+    await instance.open()
+    async with asyncio.timeout(5):
+        await instance.close(explicit=True)
+    assert instance.phase == "closed"
