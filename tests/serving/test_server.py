@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import logging
 import signal
 import socket
 from collections.abc import AsyncIterator
@@ -266,6 +265,8 @@ async def test_the_host_of_an_absolute_target_is_shown_to_the_guards(
         b"GET / HTTP/1.1\r\nContent-Length: -1",
         b"GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 5",
         b"GET / HTTP/1.1\r\nHost : x",
+        b"POST / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: h2c\r\nContent-Length: 2",
+        b"POST / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: x\r\nTransfer-Encoding: chunked",
     ],
 )
 async def test_what_is_no_request_for_a_path_never_reaches_an_app(
@@ -283,10 +284,22 @@ async def test_what_is_no_request_for_a_path_never_reaches_an_app(
     assert answer.startswith(b"HTTP/1.1 400") or answer == b""
 
 
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
 @pytest.mark.parametrize(
-    "start", [b"GET /", b"GET / HTTP/1.1\r\nX: ", b"GET / HTTP/1.1\r\nX: y\r\n"]
+    "start",
+    [
+        b"GET /",
+        b"GET / HTTP/1.1\r\nX: ",
+        b"GET / HTTP/1.1\r\nX: y\r\n",
+        CHUNKED + b"0\r\n",
+        CHUNKED + b"0\r\nX: ",
+        CHUNKED + b"5;",
+    ],
 )
 async def test_a_head_without_end_is_cut_off(servers: LoopbackServers, start: bytes) -> None:
+    """So are trailers and the extensions of a chunk: the parser holds on to all of them."""
     origin = await servers.serve(echo)
     async with connect(origin) as (reader, writer):
         writer.write(start)
@@ -297,6 +310,81 @@ async def test_a_head_without_end_is_cut_off(servers: LoopbackServers, start: by
         with contextlib.suppress(ConnectionError):
             assert (await reader.read()).startswith(b"HTTP/1.1 400")
     assert (await exchange(origin, get(origin))).startswith(b"HTTP/1.1 200")
+
+
+async def test_a_head_that_comes_right_after_a_large_body_passes(servers: LoopbackServers) -> None:
+    origin = await servers.serve(echo)
+    body = b"x" * 200_000
+    first = b"POST /1 HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+    async with connect(origin) as (reader, writer):
+        writer.write(first + body + get(origin, "/2")[:20])
+        await reader.readuntil(body)
+        writer.write(get(origin, "/2")[20:])
+        assert (await reader.read()).endswith(b"/2 ")
+
+
+async def test_a_trailer_is_no_header(servers: LoopbackServers) -> None:
+    """RFC 9110 section 6.5.1. It may come with the head, so before a guard has looked."""
+    seen: list[list[bytes]] = []
+    begun = asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.set()
+        while (await receive()).get("more_body", False):
+            pass
+        seen.append([name for name, _ in scope["headers"]])
+        await send_response(send, 200, b"", b"text/plain")
+
+    origin = await servers.serve(app)
+    trailers = b"0\r\nHost: evil.test\r\nContent-Type: application/json\r\n\r\n"
+    async with connect(origin) as (reader, writer):
+        writer.write(CHUNKED + trailers)
+        await reader.readuntil(b"\r\n\r\n")
+        begun.clear()
+        writer.write(CHUNKED)
+        await begun.wait()
+        writer.write(trailers)
+        await reader.readline()
+    assert seen == [[b"host", b"transfer-encoding"]] * 2
+
+
+async def test_a_stream_with_a_request_behind_it_ends_with_its_reader(
+    servers: LoopbackServers,
+) -> None:
+    stream = EventStream(opening=lambda scope: b": hello\n\n", snapshot=lambda: b"", max_pages=1)
+    ended = asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await stream(scope, receive, send)
+        ended.set()
+
+    origin = await servers.serve(app)
+    request = b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n"
+    async with connect(origin) as (reader, writer):
+        writer.write(request + request)
+        await reader.readuntil(b"hello")
+        writer.transport.abort()
+    await ended.wait()
+    async with connect(origin) as (reader, writer):
+        writer.write(request)
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+
+
+async def test_a_reader_that_never_reads_its_answer_is_cut_off(
+    servers: LoopbackServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send_response(send, 200, bytes(50_000_000), b"text/plain")
+
+    origin = await servers.serve(app)
+    async with connect(origin) as (reader, writer):
+        writer.write(get(origin))
+        await reader.readline()
+        [connection] = origin._state.connections
+        gone = asyncio.Event()
+        monkeypatch.setattr(connection, "connection_lost", lambda exc: gone.set())
+        await origin.aclose(grace=0.1)
+        await gone.wait()
 
 
 async def test_a_head_of_many_headers_passes(servers: LoopbackServers) -> None:
@@ -321,7 +409,7 @@ async def test_no_log_record_holds_a_path_a_query_or_a_header(
     servers: LoopbackServers, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(1)
-    logging.getLogger("uvicorn.access").setLevel(1)
+    caplog.set_level(1, "uvicorn.access")
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] == "/s3cret-fail":

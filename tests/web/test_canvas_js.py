@@ -228,6 +228,9 @@ async def test_an_action_answers_with_its_result(counter: Canvas, visit: Visit) 
         assert await page.evaluate("canvas.actions.add({ by: 2 })") == 2
         assert await page.evaluate("canvas.actions.add()") == 3
         assert await page.evaluate("canvas.call('add', null)") == 4
+        await page.evaluate("document.getElementById('add').onclick = canvas.actions.add; 0")
+        await page.click("#add")
+        await expect(page.locator("#count")).to_have_text("5")
 
 
 async def catch(page: Page, call: str) -> Any:

@@ -1,7 +1,6 @@
 """An instance on the air: real sockets, from the address to the end."""
 
 import asyncio
-import logging
 import re
 from pathlib import Path
 from typing import Any
@@ -221,7 +220,7 @@ async def test_neither_token_nor_input_nor_state_reaches_a_log_or_a_repr(
 ) -> None:
     caplog.set_level(1)
     for name in ("asyncio", "uvicorn.error", "uvicorn.access", "canvas_provider"):
-        logging.getLogger(name).setLevel(1)
+        caplog.set_level(1, name)
 
     @canvas.action
     async def fail(secret: str) -> None:

@@ -26,7 +26,7 @@
 
 /** @typedef {"connecting" | "live" | "reconnecting" | "closed"} Status */
 
-/** @typedef {null | boolean | number | string | JSONValue[] | {[key: string]: JSONValue}} JSONValue */
+/** @typedef {null | boolean | number | string | any[] | {[key: string]: any}} JSONValue */
 
 /** @typedef {{ifMatch?: number}} CallOptions Refuse unless the state is at this revision. */
 
@@ -193,7 +193,9 @@ export class Canvas {
     let response, answer;
     try {
       const url = new URL(`actions/${encodeURIComponent(name)}`, BASE);
-      response = await fetch(url, { method: "POST", headers, body: JSON.stringify(input) });
+      // `button.onclick = canvas.actions.refresh` passes the click, which is no input.
+      const body = JSON.stringify(input instanceof Event ? null : input);
+      response = await fetch(url, { method: "POST", headers, body });
       answer = await response.json();
     } catch {
       const message = "The extension did not answer. It may be restarting: try again in a moment.";
@@ -404,7 +406,7 @@ function notify(listeners, ...args) {
     try {
       listener(...args);
     } catch (error) {
-      globalThis.reportError ? reportError(error) : console.error(error);
+      typeof reportError === "function" ? reportError(error) : console.error(error);
     }
   }
 }
