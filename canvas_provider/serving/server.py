@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from canvas_provider.serving.ticker import TICKER, Ticker
@@ -28,7 +28,9 @@ LOOPBACK: Final = "127.0.0.1"
 BACKLOG: Final = 128
 
 MAX_HEAD: Final = 64 * 1024
-"""Bytes of a request line and its headers. The parser itself has no limit."""
+"""Bytes of a request line and its headers, or of trailers. The parser itself has no limit."""
+
+BODY_HEADERS: Final = frozenset({b"content-length", b"transfer-encoding"})
 
 LAST_GRACE: Final = 0.1
 """Seconds that a request that was cut off gets to clean up."""
@@ -96,8 +98,10 @@ class Origin:
         if tasks := set(self._state.tasks):
             _, late = await asyncio.wait(tasks, timeout=grace)
             await self._cut_off(late)
-        # The loop closes sockets in its next step.
+        # The loop closes sockets in its next step, but for those with something left to send.
         await asyncio.sleep(0)
+        for connection in self._state.connections:
+            asyncio.get_running_loop().call_later(grace, connection.transport.abort)
 
     async def _cut_off(self, tasks: "set[asyncio.Task[None]]") -> None:
         for connection in tuple(self._state.connections):
@@ -143,33 +147,59 @@ class Origin:
 
 
 class _Protocol(HttpToolsProtocol):
-    """uvicorn's, without its access log, which would print tokens, and with a limit for heads."""
+    """uvicorn's, without its access log, which would print tokens, and without its loopholes."""
 
     def __init__(self, config: Config, state: ServerState, scope_state: dict[str, Any]) -> None:
         super().__init__(config, state, scope_state)
         self.logger = logger
         self.access_log = False
         self._in_head = False
-        self._head_size = 0
+        self._is_further = False
+        self._held = 0
+        self._running: RequestResponseCycle | None = None
 
     def data_received(self, data: bytes) -> None:
+        self._is_further = False
         super().data_received(data)
-        if self._in_head and not self.transport.is_closing():
-            self._head_size += len(data)
-            if self._head_size > MAX_HEAD:
-                self.send_400_response("Invalid HTTP request received.")
+        # What leads to no head and no body is kept by the parser: a head or trailers without end.
+        self._held = 0 if self._is_further else self._held + len(data)
+        if self._held > MAX_HEAD and not self.transport.is_closing():
+            self.send_400_response("Invalid HTTP request received.")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._in_head, self._head_size = True, 0
+        self._in_head = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # Trailers are no headers (RFC 9110 section 6.5.1): the guards have decided without them.
+        if self._in_head:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._in_head = False
+        self._in_head, self._is_further = False, True
+        if self.parser.should_upgrade() and any(name in BODY_HEADERS for name, _ in self.headers):
+            # The parser takes the body for the other protocol, so an app would see none.
+            raise ValueError("An upgrade with a body.")
         # `GET http://other/ HTTP/1.1`: the target's host counts, not the header's (RFC 9112
         # section 3.2.2), but an app never sees it. As a second Host header, a guard does.
         if not self.url.startswith(b"/"):
             self.headers.append((b"host", self.url))
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._is_further = True
+        super().on_body(body)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        # uvicorn tells the newest of pipelined requests, which may not even have begun.
+        if self._running is not None and self._running is not self.cycle:
+            self._running.disconnected = True
+            self._running.message_event.set()
 
 
 def _create_config() -> Config:
