@@ -5,9 +5,10 @@ file as `__main__`, as `python EXTENSION_FILE` would: same `sys.argv`, same firs
 `sys.path`, same tracebacks and exit codes. `-P` keeps the working directory, the user's project,
 out of the module search.
 
-What is added to plain Python: a file that fails ends the process soon, whatever threads it has
-started, and the last line on stderr says what to do. Copilot makes the user's first turn wait for
-an extension that neither joins nor exits (observed with Copilot CLI 1.0.102).
+What is added to plain Python: a file that fails, or calls `sys.exit`, ends the process soon,
+whatever threads it has started, and after a failure the last line on stderr says what to do.
+Copilot makes the user's first turn wait for an extension that neither joins nor exits (observed
+with Copilot CLI 1.0.102).
 """
 
 import contextlib
@@ -43,13 +44,13 @@ def main(argv: list[str]) -> None:
     try:
         code = loader.get_code("__main__")
     except (SyntaxError, ValueError) as error:
-        _report_as(None, path)
+        _report_as(error, None, path)
         raise error
     try:
         exec(code or "", module.__dict__)
     except BaseException as error:
         # The first entry is this frame, the next one the author's file.
-        _report_as(error.__traceback__ and error.__traceback__.tb_next, path)
+        _report_as(error, error.__traceback__ and error.__traceback__.tb_next, path)
         raise
 
 
@@ -82,12 +83,16 @@ def _replace_main(path: str, loader: importlib.machinery.SourceFileLoader) -> ty
     return module
 
 
-def _report_as(traceback: types.TracebackType | None, path: str) -> None:
+def _report_as(error: BaseException, traceback: types.TracebackType | None, path: str) -> None:
     """Let the interpreter report the error that is on its way, but with this traceback.
 
     It is the interpreter that does it, so hooks of the author and exit codes stay what they are.
     """
     hook = sys.excepthook
+    if isinstance(error, SystemExit):
+        # No hook is called for it.
+        _start_grace(_status(error.code))
+        return
 
     def report(
         kind: type[BaseException], error: BaseException, _: types.TracebackType | None
@@ -98,7 +103,7 @@ def _report_as(traceback: types.TracebackType | None, path: str) -> None:
         hook(kind, error.with_traceback(traceback), traceback)
         if isinstance(error, Exception):
             _say(_advise(error, path))
-            threading.Thread(target=_exit_after_grace, daemon=True).start()
+        _start_grace(130 if isinstance(error, KeyboardInterrupt) else 1)
 
     sys.excepthook = report
 
@@ -115,9 +120,19 @@ def _advise(error: Exception, path: str) -> str:
     return f"{path} failed before it was done: fix the error above, then reload the extension"
 
 
-def _exit_after_grace() -> None:
-    time.sleep(EXIT_GRACE)
-    os._exit(1)
+def _start_grace(status: int) -> None:
+    def end() -> None:
+        time.sleep(EXIT_GRACE)
+        os._exit(status)
+
+    threading.Thread(target=end, daemon=True).start()
+
+
+def _status(code: object) -> int:
+    """Return the exit status that Python makes of the argument of `sys.exit`."""
+    if code is None:
+        return 0
+    return code & 0xFF if isinstance(code, int) else 1
 
 
 if __name__ == "__main__":

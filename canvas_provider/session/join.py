@@ -90,6 +90,6 @@ async def join(pipes: Pipes, handshake: Handshake) -> Session:
         on_lost=lifeline.start_clock,
         on_closed=closed,
     )
-    lifeline.attach(session.begin_close)
+    lifeline.attach(session.begin_close, pipes.read_fd)
     await session.join()
     return session

@@ -3,13 +3,19 @@
 Four things end it: EOF on stdin, SIGTERM, SIGINT, and a parent that is gone. Copilot sends SIGTERM
 to its direct child and kills it 1.0 s later on disconnect; a child of the shim gets EOF and no
 signal; a killed CLI leaves both of them behind (all observed with Copilot CLI 1.0.102).
+
+What watches for them is a thread, and it keeps the deadline, too: the event loop may be the very
+thing that hangs, in an author's `time.sleep` or endless computation.
 """
 
 import asyncio
+import contextlib
 import os
+import select
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -21,6 +27,8 @@ SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 POLL: Final = 1.0
 """Seconds between two looks at a parent that the system cannot report."""
 
+HANGUP: Final = getattr(select, "POLLHUP", 0) | getattr(select, "POLLRDHUP", 0)
+
 
 class Lifeline:
     """Says once when the process has to go, and sees to it that it does.
@@ -31,21 +39,27 @@ class Lifeline:
     def __init__(self, deadline: float) -> None:
         self._deadline = deadline
         self._undo: list[Callable[[], object]] = []
-        self._clock: threading.Timer | None = None
+        self._ending = False
+        self._wake_fd = -1
 
-    def attach(self, end: Callable[[], object]) -> None:
-        """Start the clock and call `end`, in this loop, as soon as there is a reason to go."""
+    def attach(self, end: Callable[[], object], stdin: int) -> None:
+        """Start the clock and call `end`, in this loop, as soon as there is a reason to go.
+
+        Args:
+            stdin: the descriptor whose end is a reason to go. The loop sees that by itself, unless
+                it hangs; so for this one only the clock is started.
+        """
         loop = asyncio.get_running_loop()
-
-        def go() -> None:
-            self.start_clock()
-            end()
-
+        wake, self._wake_fd = os.pipe()
+        os.set_blocking(self._wake_fd, False)
+        self._undo.append(self._release)
+        watch = _Watch(wake, os.dup(stdin), {os.getppid(), _announced_parent()} - {0, 1})
+        threading.Thread(
+            target=self._keep, args=(watch, loop, end), name="canvas_provider end", daemon=True
+        ).start()
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
-                self._watch_signal(loop, number, go)
-        for pid in {os.getppid(), _announced_parent()} - {0, 1}:
-            self._watch_process(loop, pid, go)
+                self._watch_signal(loop, number, end)
 
     def detach(self) -> None:
         """Watch no longer, and let the process live: it is the program's own again."""
@@ -55,62 +69,94 @@ class Lifeline:
     @property
     def is_ending(self) -> bool:
         """True once the clock runs."""
-        return self._clock is not None
+        return self._ending
 
     def start_clock(self) -> None:
         """Whatever hangs from now on, the process is gone when the deadline is over.
 
-        A daemon thread counts, because what hangs may be the event loop.
+        A signal handler may call it: it takes no lock.
         """
-        if self._clock is None:
-            self._clock = threading.Timer(self._deadline, os._exit, (1,))
-            self._clock.daemon = True
-            self._clock.start()
+        self._ending = True
+        if self._wake_fd >= 0:
+            with contextlib.suppress(OSError):
+                os.write(self._wake_fd, b"!")
+
+    def _release(self) -> None:
+        fd, self._wake_fd = self._wake_fd, -1
+        os.close(fd)
+
+    def _keep(
+        self, watch: "_Watch", loop: asyncio.AbstractEventLoop, end: Callable[[], object]
+    ) -> None:
+        reason = watch.wait()
+        watch.close()
+        if reason == "detached":
+            return
+        self._ending = True
+        if reason == "parent":
+            # RuntimeError: the loop is closed already.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(end)
+        time.sleep(self._deadline)
+        os._exit(1)
 
     def _watch_signal(
-        self, loop: asyncio.AbstractEventLoop, number: signal.Signals, go: Callable[[], None]
+        self, loop: asyncio.AbstractEventLoop, number: signal.Signals, end: Callable[[], object]
     ) -> None:
         before = signal.getsignal(number)
         try:
-            loop.add_signal_handler(number, go)
+            loop.add_signal_handler(number, end)
         except NotImplementedError:  # Windows
-            signal.signal(number, lambda *_: loop.call_soon_threadsafe(go))
+
+            def go(*_: object) -> None:
+                self.start_clock()
+                loop.call_soon_threadsafe(end)
+
+            signal.signal(number, go)
         else:
             self._undo.append(partial(loop.remove_signal_handler, number))
-        self._undo.insert(0, partial(signal.signal, number, before))
+            # The loop is woken by a descriptor and calls `end`, unless it hangs. What Python calls
+            # runs even in the middle of a sleep; the loop has only a dummy there.
+            signal.signal(number, lambda *_: self.start_clock())
+        self._undo.insert(1, partial(signal.signal, number, before))
 
-    def _watch_process(
-        self, loop: asyncio.AbstractEventLoop, pid: int, go: Callable[[], None]
-    ) -> None:
-        """Prefer an event of the system to looking again and again."""
-        if not hasattr(os, "pidfd_open"):
-            self._poll(loop, os.getppid(), go)
-            return
-        try:
-            fd = os.pidfd_open(pid)
-        except OSError:  # another namespace, or no such system call
-            return
 
-        def gone() -> None:
-            loop.remove_reader(fd)
-            go()
+class _Watch:
+    """Waits, in a thread, for the first reason to go; owns its descriptors."""
 
-        loop.add_reader(fd, gone)
-        self._undo += (partial(os.close, fd), partial(loop.remove_reader, fd))
+    def __init__(self, wake: int, stdin: int, parents: set[int]) -> None:
+        self._wake = wake
+        self._stdin = stdin
+        self._parents: list[int] = []
+        self._parent = os.getppid()
+        if hasattr(os, "pidfd_open"):
+            for pid in parents:
+                # OSError: another namespace, or no such system call.
+                with contextlib.suppress(OSError):
+                    self._parents.append(os.pidfd_open(pid))
+        self._timeout = None if self._parents else POLL * 1000
 
-    def _poll(
-        self, loop: asyncio.AbstractEventLoop, parent: int, go: Callable[[], None]
-    ) -> None:
-        handle: list[asyncio.TimerHandle] = []
+    def wait(self) -> str:
+        """Return what it was: `clock`, `detached`, `stdin` or `parent`."""
+        if not hasattr(select, "poll"):  # Windows
+            return "clock" if os.read(self._wake, 1) else "detached"
+        poll = select.poll()
+        poll.register(self._wake, select.POLLIN)
+        poll.register(self._stdin, HANGUP)
+        for fd in self._parents:
+            poll.register(fd, select.POLLIN)
+        while True:
+            found = {fd for fd, _ in poll.poll(self._timeout)}
+            if self._wake in found:
+                return "clock" if os.read(self._wake, 1) else "detached"
+            if self._stdin in found:
+                return "stdin"
+            if found or os.getppid() != self._parent:
+                return "parent"
 
-        def look() -> None:
-            if os.getppid() != parent:
-                go()
-            else:
-                handle[:] = [loop.call_later(POLL, look)]
-
-        look()
-        self._undo.append(lambda: handle[0].cancel() if handle else None)
+    def close(self) -> None:
+        for fd in (self._wake, self._stdin, *self._parents):
+            os.close(fd)
 
 
 def end_program() -> None:
