@@ -293,6 +293,7 @@ class _Moves:
         """
         source, target = self.operations[removal], self.operations[addition]
         if addition < removal and _interfere(source["path"], target["path"]):
+            # The addition has shifted the place that the removal names.
             return False
         if target["path"].startswith(source["path"] + "/"):
             return False

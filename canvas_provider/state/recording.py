@@ -92,17 +92,18 @@ class Prepared(NamedTuple):
 class Link:
     """What the children of one node know: their parent, and the recording."""
 
-    __slots__ = ("cells", "hints", "more", "node", "note", "recording")
+    __slots__ = ("cells", "hints", "latest", "node", "note", "recording")
 
     def __init__(
-        self, recording: "Recording", node: Draft | None = None, more: tuple[Draft, ...] = ()
+        self, recording: "Recording", node: Draft | None = None, latest: Draft | None = None
     ) -> None:
         self.recording = recording
         self.note = recording.nodes.append
         """Registers a child; it must be called with each."""
         self.node = node
-        self.more = more
-        """Further parents, past ones included."""
+        """The parent; the first one, where there were several."""
+        self.latest = latest
+        """The parent that a child was put into last, if that is another."""
         self.hints: dict[int, str | int] | None = None
         """Where a child was when it was opened, by its id; to be checked."""
         self.cells: dict[str, Any] | None = None
@@ -162,8 +163,6 @@ class Recording:
             link = node.__draft_link__
             if link.node is not None:
                 self.mark(link.node).kids[id(node)] = node
-                for parent in link.more:
-                    self.mark(parent).kids[id(node)] = node
         return log
 
     def adopt(self, node: Draft, parent: Draft) -> None:
@@ -173,10 +172,10 @@ class Recording:
         link = node.__draft_link__
         if link.node is None:
             node.__draft_kind__.relink(node, self.link(parent))
-        elif link.node is not parent and all(known is not parent for known in link.more):
-            node.__draft_kind__.relink(node, Link(self, link.node, (*link.more, parent)))
-        if id(node) in self.logs:
-            self.logs[id(parent)].kids[id(node)] = node
+        elif link.node is not parent:
+            # It may be in both. The first parent must hear of writes to it; in this one it counts
+            # as written anyway.
+            node.__draft_kind__.relink(node, Link(self, link.node, parent))
 
     def render(self, node: Draft) -> JSONValue:
         """Return the JSON of `node`, sharing with its base what was not written."""
@@ -288,9 +287,13 @@ class Recording:
         tokens: list[str] = []
         link = node.__draft_link__
         while link.node is not None and len(tokens) < MAX_DEPTH:
-            key = link.node.__draft_kind__.key_of(link.node, node)
+            parent = link.node if link.latest is None else link.latest
+            key = parent.__draft_kind__.key_of(parent, node)
+            if key is None and parent is not link.node:
+                parent = link.node
+                key = parent.__draft_kind__.key_of(parent, node)
             tokens.append("-" if key is None else escape(str(key)))
-            node, link = link.node, link.node.__draft_link__
+            node, link = parent, parent.__draft_link__
         return "".join(f"/{token}" for token in reversed(tokens))
 
     def freeze(self) -> None:
@@ -308,7 +311,6 @@ class Recording:
         # Parents and children are cycles: cut, so that memory goes without the collector.
         for link in self.links.values():
             link.node = None
-            link.more = ()
         self.nodes.clear()
         self.links.clear()
         self.logs.clear()

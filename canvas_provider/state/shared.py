@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Final, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, overload
 
 from canvas_provider.errors import ChangeInProgress, RevisionConflict, StateClosed, StateError
 from canvas_provider.state.document import Change
@@ -376,6 +376,16 @@ class BoundState(Generic[S]):
             action=self._action,
             expected_revision=self._take_expected(),
         )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(
+                f"ctx.state is not the state itself: read ctx.state.value.{name}, and write within "
+                "ctx.state.change()",
+                name=name,
+                obj=self,
+            )
 
     def _take_expected(self) -> int | None:
         expected, self._expected_revision = self._expected_revision, None

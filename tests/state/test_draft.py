@@ -239,6 +239,54 @@ def test_a_card_can_be_appended_first_changed_then_removed() -> None:
     assert [card["id"] for card in document.value["todo"]] == [0, 2, 3]  # type: ignore[call-overload, index, union-attr]
 
 
+def test_a_card_that_left_is_not_taken_for_the_one_that_came() -> None:
+    document = Document(cards())
+
+    def write(draft: Any) -> None:
+        draft["done"].append(draft["todo"].pop(1))
+        draft["todo"].insert(1, {"id": "new"})
+
+    operations = change(document, write) or []
+    written = [operation["value"] for operation in operations if "value" in operation]
+    # The card that moved is not written again, unless its removal cannot be part of a move.
+    assert written in ([{"id": "new"}], [{"id": "new"}, {"id": 1, "title": "Card 1"}])
+    assert not any(operation["op"] == "replace" for operation in operations)
+
+
+def test_an_item_that_moves_out_of_its_list_in_front_of_it() -> None:
+    """The addition shifts the path that the removal names."""
+    document = Document([[{"a": 1}, 1, {"b": 2}]])
+    old = document.value
+    operations = change(document, lambda draft: draft.insert(0, draft[0].pop(2)))
+    assert document.value == [{"b": 2}, [{"a": 1}, 1]]
+    assert operations is not None
+    assert apply(old, operations) == document.value
+
+
+def test_what_went_to_and_fro_is_no_revision() -> None:
+    document = Document([{"x": [1]}, {}])
+    before = document.value
+
+    def write(draft: Any) -> None:
+        draft.reverse()
+        draft[0]["x"] = draft[1].pop("x")
+
+    assert change(document, write) is None
+    assert document.value is before
+
+
+def test_an_error_names_the_place_that_a_draft_was_moved_to() -> None:
+    document = Document(cards())
+
+    def write(draft: Any) -> None:
+        card = draft["todo"].pop(2)
+        draft["done"].append(card)
+        card["due"] = float("nan")
+
+    with pytest.raises(NotJSON, match="/done/0/due"):
+        change(document, write)
+
+
 def test_a_card_in_two_places_is_two_cards_from_the_next_revision_on() -> None:
     document = Document(cards())
     change(document, lambda draft: draft["done"].append(draft["todo"][0]))
@@ -265,14 +313,37 @@ def test_what_the_caller_wrote_stays_the_callers() -> None:
 def test_nothing_of_the_document_is_handed_out_bare() -> None:
     document = Document({"a": {"b": [{"c": 1}]}})
     text = json.dumps(document.value)
-    view = document.view
-    for copied in (dict(view), {**view}, view.copy(), copy.deepcopy(view), view | {}):
+    whole: list[Callable[[Any], Any]] = [
+        dict,
+        lambda view: {**view},
+        lambda view: view.copy(),
+        copy.deepcopy,
+        lambda view: view | {},
+        lambda view: {} | view,
+        lambda view: {"a": next(iter(view.values()))},
+        lambda view: dict(view.items()),
+        lambda view: {"a": view.get("a")},
+    ]
+    for take in whole:
+        copied = take(Document(document.value).view)
         inner = copied["a"]["b"]
         try:
             inner[0]["c"] = 2
         except DraftClosed:
             assert is_node(inner)
-    for copied in (list(view["a"]["b"]), [*view["a"]["b"]], view["a"]["b"][:], [] + view["a"]["b"]):
+    items: list[Callable[[Any], Any]] = [
+        list,
+        lambda view: [*view],
+        lambda view: view[:],
+        lambda view: [] + view,
+        lambda view: view + [],
+        lambda view: view * 1,
+        lambda view: [*reversed(view)],
+        lambda view: sorted(view, key=str),
+        lambda view: [view[-1]],
+    ]
+    for take in items:
+        copied = take(Document(document.value).view["a"]["b"])
         with pytest.raises(DraftClosed):
             copied[0]["c"] = 2
     assert json.dumps(document.value) == text

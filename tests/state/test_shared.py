@@ -366,6 +366,8 @@ async def test_a_state_bound_to_a_call_carries_its_author_and_its_expectation_on
         ("person", "add"),
         ("person", "add"),
     ]
+    with pytest.raises(AttributeError, match=r"read ctx\.state\.value\.count, and write within"):
+        bound.count  # type: ignore[attr-defined]  # noqa: B018
     stale = state.bind(author="person", action="add", expected_revision=0)
     with pytest.raises(RevisionConflict):
         await stale.update(increment)
