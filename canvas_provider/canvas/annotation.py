@@ -34,7 +34,12 @@ class Resolver:
             plain = call_method(plain)
         self._globals = getattr(plain, "__globals__", {})
         self._locals = _closure(plain)
+        self._special = " (`ctx: CanvasContext` for the context)"
         if isinstance(state_type, type):
+            self._special = (
+                f" (`state: {state_type.__name__}` for the state, "
+                "`ctx: CanvasContext` for the context)"
+            )
             self._locals.setdefault(state_type.__name__, state_type)
 
     def __call__(self, parameter: inspect.Parameter) -> tuple[Any, list[Any]]:
@@ -45,8 +50,7 @@ class Resolver:
             if parameter.name == "ctx":
                 return CanvasContext, []
             raise self._site.refuse(
-                f"has no annotation: write its type, as in `{parameter.name}: str`"
-                " (`ctx: CanvasContext` for the context)",
+                f"has no annotation: write its type, as in `{parameter.name}: str`{self._special}",
                 parameter.name,
             )
         if not isinstance(annotation, type) or isinstance(annotation, types.GenericAlias):

@@ -163,6 +163,11 @@ class Canvas:
             DeclarationError: it could not work, or the agent could not use it.
         """
 
+        if isinstance(function, str):
+            raise self._site.refuse(
+                f"takes the name by keyword: write @canvas.action(name={function!r})", "action"
+            )
+
         def declare(function: F) -> F:
             given = getattr(function, "__name__", "") if name is None else name
             text = first_paragraphs(function) if description is None else description
@@ -227,8 +232,7 @@ class Canvas:
                 raise site.refuse(f"{path!r} is declared twice: keep one", "path")
 
         def declare(endpoint: F) -> F:
-            if not callable(endpoint):
-                raise site.refuse("its endpoint is no function", "path")
+            rules.check_endpoint(endpoint, site)
             self.routes.append(Route(known_path, known_methods, endpoint, types))
             return endpoint
 

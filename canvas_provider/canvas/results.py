@@ -8,7 +8,7 @@ cost the connection.
 import binascii
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
@@ -205,8 +205,15 @@ def _other(value: Any, depth: int) -> JSONValue:
         return _sorted(_list(value, depth))
     if isinstance(value, Iterable) and not isinstance(value, type):
         return _list(value, depth)
+    raise _refuse(value)
+
+
+def _refuse(value: object) -> _Refused:
     name = type(value).__name__
-    raise _Refused(f"a {name} has no JSON form: return a dict, a dataclass or a model")
+    if isinstance(value, Awaitable):
+        return _Refused(f"a {name} is no result yet: await it")
+    article = "an" if name[:1].lower() in "aeiou" else "a"
+    return _Refused(f"{article} {name} has no JSON form: return a dict, a dataclass or a model")
 
 
 def _dump(model: Any) -> object:

@@ -8,6 +8,7 @@ name canvas, action and field, say what to write instead, and come while the fil
 import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ __all__ = [
     "check_action_name",
     "check_callable",
     "check_csp",
+    "check_endpoint",
     "check_hosts",
     "check_icon",
     "check_lifespan",
@@ -168,6 +170,26 @@ def check_route(
                     "path",
                 )
     return f"/{inside}", known
+
+
+def check_endpoint(endpoint: object, site: Site) -> None:
+    """Refuse what cannot be called as `endpoint(request)` or `endpoint(request, ctx)`."""
+    if not callable(endpoint):
+        raise site.refuse("its endpoint is no function", "path")
+    try:
+        signature = inspect.signature(endpoint)
+    except ValueError:
+        return  # some built-in callables have no signature
+    request = object()
+    for arguments in ((request,), (request, object())):
+        with suppress(TypeError):
+            signature.bind(*arguments)
+            return
+    raise site.refuse(
+        "its endpoint is called with the request: write `async def endpoint(request: Request)`, or "
+        "`(request: Request, ctx: CanvasContext)`",
+        "path",
+    )
 
 
 def hides(pattern: str, path: str) -> bool:

@@ -38,6 +38,13 @@ def read_seed(state: Any, site: Site) -> Seed | None:
                 "state",
             )
         return Seed(state)
+    if _is_object_type(type(state)):
+        name = type(state).__name__
+        raise site.refuse(
+            f"must be the type, not a value of it, which all panels would share: write state={name}"
+            f", or a factory, `def first(ctx) -> {name}: ...`, for a state that is not empty",
+            "state",
+        )
     waits = inspect.iscoroutinefunction(state)
     if waits or not callable(state) or isinstance(state, type) or get_origin(state) is not None:
         raise site.refuse(f"cannot be {'async ' if waits else ''}{_name(state)}: {_WHAT}", "state")

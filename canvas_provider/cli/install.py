@@ -97,7 +97,8 @@ def _to_text(installed: Installed, path: Path, *, user: bool) -> str:
             f"There is a user extension {installed.name}, too: Copilot starts both, and what "
             "both declare becomes ambiguous."
         )
-    lines.append("Start Copilot in the project, or have a running one reload its extensions.")
+    where = "" if user else " in the project"
+    lines.append(f"Start Copilot{where}, or have a running one reload its extensions.")
     return "\n".join(lines)
 
 

@@ -235,7 +235,10 @@ class Workbench:
                 "message was written to its standard output, or that was closed."
             )
         when = "" if link.is_joined else " before it had joined the session"
-        return f"The extension ended{when} ({describe_exit(code)})."
+        text = f"The extension ended{when} ({describe_exit(code)})."
+        if code == 0 and not link.is_joined:
+            text += " Does it call run(canvas) as its last line?"
+        return text
 
     async def _stop(self, grace: float) -> None:
         self._is_stopping = True

@@ -98,7 +98,8 @@ def _by_id(canvases: Sequence[Canvas]) -> dict[str, Canvas]:
     for canvas in canvases:
         if not isinstance(canvas, Canvas):
             raise DeclarationError(
-                f"canvases= takes what create_canvas() returns, not {type(canvas).__name__}",
+                "must be what create_canvas() returned, one by one, as in run(canvas, other): "
+                f"this is a {type(canvas).__name__}",
                 field="canvases",
             )
         if canvas.id in by_id:

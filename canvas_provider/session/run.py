@@ -19,6 +19,7 @@ def run(*canvases: Canvas) -> None:
         SystemExit: with status 1, when the join fails; stderr says why, and what to do.
     """
     try:
+        _refuse_running_loop()
         pipes, handshake = begin_on_stdio(canvases)
         # Only now: asyncio alone takes as long as everything before.
         from canvas_provider.session.loop import serve
@@ -27,3 +28,19 @@ def run(*canvases: Canvas) -> None:
     except (JoinError, DeclarationError) as error:
         print(f"canvas_provider: {error}", file=sys.stderr)  # noqa: T201  # it is the program
         raise SystemExit(1) from None
+
+
+def _refuse_running_loop() -> None:
+    # A loop that runs has imported asyncio; importing it here would cost its time.
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise DeclarationError(
+        "run() starts an event loop of its own, and one runs already: call it outside of async "
+        "code, or write `async with join_session(canvases=[...]) as session: "
+        "await session.wait_closed()`"
+    )

@@ -292,8 +292,9 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"state": Names}, "state", "pass a pydantic model"),
     ({"state": list}, "state", "pass a pydantic model"),
     ({"state": list[str]}, "state", "pass a pydantic model"),
-    ({"state": Board()}, "state", "pass a pydantic model"),
-    ({"state": {"cards": []}}, "state", "pass a pydantic model"),
+    ({"state": Board()}, "state", "write state=Board"),
+    ({"state": Notes("a")}, "state", "write state=Notes"),
+    ({"state": {"cards": []}}, "state", "write state=dict"),
     ({"state": lambda ctx: Board()}, "state", "does not say what it returns"),
     ({"store": "redis"}, "store", "must be a store"),
     ({"store": type("Store", (), {"load": 1, "commit": 1})}, "store", "must be a store"),
@@ -427,6 +428,16 @@ def test_an_endpoint_is_a_function() -> None:
         create().route("/x")("not one")  # type: ignore[type-var]
 
 
+def asks_nothing() -> None: ...
+def asks_for_three(request: object, ctx: object, more: object) -> None: ...
+
+
+@pytest.mark.parametrize("endpoint", [asks_nothing, asks_for_three])
+def test_an_endpoint_that_cannot_be_called_is_refused(endpoint: Any) -> None:
+    with pytest.raises(DeclarationError, match="endpoint\\(request: Request\\)"):
+        create().route("/x")(endpoint)
+
+
 def bare(title) -> None: ...  # type: ignore[no-untyped-def]
 def star(*titles: str) -> None: ...
 def stars(**titles: str) -> None: ...
@@ -453,7 +464,7 @@ async def async_generator() -> AsyncIterator[int]:
 
 
 SIGNATURES: list[tuple[Any, str | None, str]] = [
-    (bare, "title", "`title: str`"),
+    (bare, "title", "`title: str` (`state: Board` for the state"),
     (star, "titles", "list[...]"),
     (stars, "titles", "dict[str, ...]"),
     (positional, "title", "drop the `/`"),
@@ -495,6 +506,8 @@ def test_an_action_needs_a_name_of_its_own() -> None:
     for given in ("act", "", "canvas.act"):
         with pytest.raises(DeclarationError, match="name"):
             canvas.action(name=given)(lambda: None)
+    with pytest.raises(DeclarationError, match="action\\(name='move'\\)"):
+        canvas.action("move")  # type: ignore[call-overload]
     with pytest.raises(DeclarationError, match="name the action"):
         canvas.action(functools.partial(print))
 

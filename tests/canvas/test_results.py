@@ -207,6 +207,16 @@ def test_what_json_cannot_carry_is_an_error_with_its_place(value: object, place:
     assert str(caught.value).startswith(place)
 
 
+def test_a_forgotten_await_is_named() -> None:
+    async def late() -> int:
+        return 1
+
+    forgotten = late()
+    with pytest.raises(NotJSON, match="a coroutine is no result yet: await it"):
+        to_json_value({"n": forgotten})
+    forgotten.close()
+
+
 def test_nesting_ends_where_the_encoder_would_give_up() -> None:
     value: object = 1
     for _ in range(200):

@@ -116,8 +116,9 @@ def test_outside_of_git_the_project_has_to_be_named(
 
 
 def test_a_user_install_goes_to_the_copilot_home(board: Path) -> None:
-    run(board, "--user", "--name", "mine")
+    said = run(board, "--user", "--name", "mine").output
     assert (copilot_home() / "extensions" / "mine" / "extension.mjs").is_file()
+    assert "in the project" not in said
 
 
 def test_json_tells_programs_what_was_done(project: Path, board: Path) -> None:

@@ -126,6 +126,9 @@ async def test_a_crash_at_start_is_explained_with_its_stderr(tmp_path: Path) -> 
             "The extension ended before it had joined the session (exit code 1)."
         )
         assert any("No module named 'no_such_package'" in line for line in it.log("stderr"))
+        (it.bench.extension.script).write_text(BOARD, encoding="utf-8")
+        await it.bench.reload()
+        assert "Does it call run(canvas)" in (it.bench.status.detail or "")
         (it.bench.extension.script).write_text(BOARD + RUN, encoding="utf-8")
         await it.bench.reload()
         assert it.phase == "ready"

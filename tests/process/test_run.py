@@ -203,6 +203,22 @@ async def test_without_copilot_the_error_says_how_to_run_it(
         assert "canvas-provider dev" in it.errors()
 
 
+@pytest.mark.parametrize(
+    ("end", "word"),
+    [
+        ("async def main():\n    run(board)\nasyncio.run(main())", "outside of async code"),
+        ("run([board])", "run(canvas, other)"),
+    ],
+)
+async def test_a_call_that_cannot_work_is_refused_in_one_line(
+    tmp_path: Path, end: str, word: str
+) -> None:
+    async with provider(_write(tmp_path, BOARD + end), join=False) as it:
+        assert await it.exit_code() == 1
+        assert word in it.errors()
+        assert "Traceback" not in it.errors()
+
+
 async def test_a_wrong_setting_names_its_variable(tmp_path: Path) -> None:
     extension = _write(tmp_path, BOARD + "run(board)")
     async with provider(extension, join=False, CANVAS_PROVIDER_SHUTDOWN_DEADLINE="soon") as it:
