@@ -65,10 +65,18 @@ class ListNode(list[Any]):
         return node
 
     def __iter__(self) -> Iterator[Any]:
-        open_item, link = self._opener(), self._link()
+        item: Any = self.__draft_kind__.item
+        if not item.lazy:
+            return list.__iter__(self)
+        if self.__draft_live__:
+            drafts: Iterator[Any] = item.iterate(self, self.__draft_link__.recording.link(self))
+            return drafts
+        return self._iterate_views(item.view)
+
+    def _iterate_views(self, view: Callable[[Any, None], Element]) -> Iterator[Any]:
         for place, item in enumerate(list.__iter__(self)):
             if type(item) is dict or type(item) is list:
-                item = open_item(item, link)
+                item = view(item, None)
                 _put(self, place, item)
             yield item
 

@@ -4,7 +4,7 @@ What belongs to a model as a whole, its own validators, runs when a change is co
 belongs to a field, when it is written. The nodes themselves are in `modelnode`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from pydantic import ValidationError
@@ -90,6 +90,9 @@ class ModelShape(TypedShape):
     def view(self, raw: Any, link: Link | None) -> Element:
         self.view = self.classes.open_view  # type: ignore[method-assign, assignment]
         return self.view(raw, link)
+
+    def iterate(self, items: Any, link: Link) -> Iterator[Element]:
+        return self.classes.iterate(items, link)
 
     def real(self, raw: JSONValue) -> Any:
         return self.codec.decode(raw)

@@ -250,7 +250,10 @@ class Classes:
         self.set_link: Callable[[Any, Link], None] = base.__dict__["__draft_link__"].__set__
         self.open_draft: Callable[[Any, Link], Any]
         self.open_view: Callable[[Any, Link | None], Any]
-        self.open_draft, self.open_view = _openers(shape, base, draft, view, self.set_link)
+        self.iterate: Callable[[Any, Link], Iterator[Any]]
+        self.open_draft, self.open_view, self.iterate = _openers(
+            shape, base, draft, view, self.set_link
+        )
 
 
 def _base_class(shape: "ModelShape") -> Any:
@@ -321,8 +324,12 @@ def _slots_of(model: type) -> set[str]:
 
 def _openers(
     shape: "ModelShape", base: Any, draft: Any, view: Any, set_link: Callable[[Any, Link], None]
-) -> tuple[Callable[[Any, Link], Any], Callable[[Any, Link | None], Any]]:
-    """Return the functions that open JSON as a draft and as a view."""
+) -> tuple[
+    Callable[[Any, Link], Any],
+    Callable[[Any, Link | None], Any],
+    Callable[[Any, Link], Iterator[Any]],
+]:
+    """Return the functions that open JSON as a draft and as a view, and the items of a list."""
     set_base: Callable[[Any, Any], None] = base.__dict__["__draft_base__"].__set__
     set_dict: Callable[[Any, Any], None] = next(
         vars(cls)["__dict__"].__set__ for cls in base.__mro__ if "__dict__" in vars(cls)
@@ -351,7 +358,24 @@ def _openers(
             private(node)
         return node
 
-    return open_draft, open_view
+    def iterate(items: Any, link: Link) -> Iterator[Any]:
+        # `open_draft` once more, in place: this loop is a search through a large list.
+        note, put = link.note, list.__setitem__
+        for place, raw in enumerate(list.__iter__(items)):
+            if type(raw) is not dict:
+                yield raw
+                continue
+            node = new(draft)
+            set_dict(node, raw if len(raw) == count else pick(raw))
+            set_base(node, raw)
+            set_link(node, link)
+            note(node)
+            if private is not None:
+                private(node)
+            put(items, place, node)
+            yield node
+
+    return open_draft, open_view, iterate
 
 
 def _is_direct(shape: "ModelShape") -> bool:

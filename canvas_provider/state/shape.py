@@ -5,7 +5,7 @@ Plain JSON, and TypedDicts, lists and dicts of it, are known here. Every other t
 which comes with `compile`, imported at its first use.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 from importlib import import_module
 from types import NoneType, UnionType
@@ -58,6 +58,14 @@ class Shape:
     def view(self, raw: Any, link: Link | None) -> Element:
         """Open the JSON of a place for reading."""
         return raw
+
+    def iterate(self, items: Any, link: Link) -> Iterator[Element]:
+        """Open the items of a list draft, one after the other, as they are asked for."""
+        for place, item in enumerate(list.__iter__(items)):
+            if type(item) is dict or type(item) is list:
+                item = self.draft(item, link)
+                list.__setitem__(items, place, item)
+            yield item
 
     def accept(self, value: Any, parent: Draft, key: Any) -> Element:
         """Return what `parent` shall hold at `key` for a written `value`: nothing of the caller's.
