@@ -8,7 +8,9 @@ object per connection.
 
 import asyncio
 import logging
+import os
 import socket
+import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -17,6 +19,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from canvas_provider.serving.forked import drop_sockets
 from canvas_provider.serving.ticker import TICKER, Ticker
 
 __all__ = ["LOOPBACK", "LoopbackServers", "Origin"]
@@ -43,6 +46,7 @@ class LoopbackServers:
         self.ticker = Ticker() if ticker is None else ticker
         self._config = _create_config()
         self._origins: set[Origin] = set()
+        _servers.add(self)
 
     async def serve(self, app: ASGIApp, *, port: int = 0) -> "Origin":
         """Serve `app` at `127.0.0.1`, on a port from the kernel unless one is given.
@@ -58,6 +62,17 @@ class LoopbackServers:
     async def aclose(self, grace: float = 0.5) -> None:
         """Close every origin at once; see `Origin.aclose`."""
         await asyncio.gather(*(origin.aclose(grace) for origin in tuple(self._origins)))
+
+
+_servers: Final[weakref.WeakSet[LoopbackServers]] = weakref.WeakSet()
+
+
+def _leave_to_parent() -> None:
+    drop_sockets(origin.port for servers in _servers for origin in servers._origins)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 class Origin:

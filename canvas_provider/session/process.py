@@ -16,9 +16,10 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 __all__ = ["Lifeline", "end_program"]
 
@@ -39,6 +40,8 @@ class Lifeline:
     def __init__(self, deadline: float) -> None:
         self._deadline = deadline
         self._undo: list[Callable[[], object]] = []
+        self._before: dict[signal.Signals, Any] = {}
+        self._mask = _Mask()
         self._ending = False
         self._wake_fd = -1
 
@@ -60,6 +63,13 @@ class Lifeline:
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 self._watch_signal(loop, number, end)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=self._mask.block,
+                after_in_parent=self._mask.restore,
+                after_in_child=_call_weakly(self._forget_in_child),
+            )
+            os.register_at_fork(after_in_child=self._mask.restore)
 
     def detach(self) -> None:
         """Watch no longer, and let the process live: it is the program's own again."""
@@ -118,7 +128,47 @@ class Lifeline:
             # The loop is woken by a descriptor and calls `end`, unless it hangs. What Python calls
             # runs even in the middle of a sleep; the loop has only a dummy there.
             signal.signal(number, lambda *_: self.start_clock())
+        self._before[number] = before
         self._undo.insert(1, partial(signal.signal, number, before))
+
+    def _forget_in_child(self) -> None:
+        """Give a forked child its signals back.
+
+        Else it would not end by a SIGTERM (`multiprocessing.Process.terminate`), but tell our loop
+        of one: they share the descriptor that wakes it.
+        """
+        if not self._undo:
+            return
+        if self._before:
+            signal.set_wakeup_fd(-1)
+        for number, before in self._before.items():
+            signal.signal(number, before)
+        self._release()
+        self._undo.clear()
+
+
+class _Mask(threading.local):
+    """Keeps signals from a forked child until it has forgotten our handlers."""
+
+    def __init__(self) -> None:
+        self._before: set[int] = set()
+
+    def block(self) -> None:
+        self._before = set(signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS))
+
+    def restore(self) -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
+
+
+def _call_weakly(method: Callable[[], None]) -> Callable[[], None]:
+    """Return a function that calls a method, if its object still lives."""
+    reference = weakref.WeakMethod(method)
+
+    def call() -> None:
+        if (method := reference()) is not None:
+            method()
+
+    return call
 
 
 class _Watch:

@@ -69,7 +69,20 @@ def _claim() -> Pipes:
     os.dup2(null, STDIN)
     os.close(null)
     _rebuild_streams()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_leave_to_parent)
     return pipes
+
+
+def _leave_to_parent() -> None:
+    """Let go of the wire in a forked child: else it would not end when the parent does.
+
+    The descriptors stay valid, lest somebody who closes them closes another's.
+    """
+    for fd in _claimed or ():
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, fd, inheritable=False)
+        os.close(null)
 
 
 def _ensure_open(fd: int) -> None:

@@ -46,8 +46,8 @@ async def test_a_handler_that_blocks_the_loop(tmp_path: Path, action: str, end: 
     copilot = await asyncio.create_subprocess_exec(
         sys.executable, "-c", "input()", stdin=asyncio.subprocess.PIPE
     )
-    environment = {"COPILOT_EXTENSION_PARENT_PID": str(copilot.pid)}
-    async with provider(_write(tmp_path, BOARD + "run(board)"), **environment) as it:
+    file = _write(tmp_path, BOARD + "run(board)")
+    async with provider(file, COPILOT_EXTENSION_PARENT_PID=str(copilot.pid)) as it:
         port = int(str((await it.open())["url"]).split(":")[2].split("/")[0])
         call = asyncio.ensure_future(it.invoke(action))
         async with asyncio.timeout(5):
