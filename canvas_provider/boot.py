@@ -20,6 +20,7 @@ import time
 import types
 from typing import Final, NoReturn
 
+from canvas_provider.canvas.declaration import Canvas
 from canvas_provider.wire.stdio import claim_stdio
 
 __all__ = ["main"]
@@ -52,6 +53,15 @@ def main(argv: list[str]) -> None:
         # The first entry is this frame, the next one the author's file.
         _report_as(error, error.__traceback__ and error.__traceback__.tb_next, path)
         raise
+    if _forgot_to_run(module):
+        _say(f"{path} made a canvas and ended: call run(canvas) as its last line")
+
+
+def _forgot_to_run(module: types.ModuleType) -> bool:
+    # `run` imports it when it joins; whoever asked for `join_session` runs in another way.
+    if "canvas_provider.session.join" in sys.modules:
+        return False
+    return any(isinstance(value, Canvas) for value in module.__dict__.values())
 
 
 def _refuse(reason: str) -> NoReturn:

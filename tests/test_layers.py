@@ -42,7 +42,7 @@ LAYERS: Final = {
     "errors": Layer({"types"}),
     "types": Layer(),
     "config": Layer({"errors", "types"}),
-    "boot": Layer({"wire"}),
+    "boot": Layer({"canvas", "wire"}),
     "wire": Layer(),
     "state": Layer(set(), MODELS, {"redis": "state.redis"}),
     "protocol": Layer(),

@@ -7,6 +7,7 @@ same `Connection` then goes on under the event loop, which is why restored insta
 find their handlers live.
 """
 
+import errno
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -79,6 +80,13 @@ def begin_on_stdio(canvases: Sequence[Canvas]) -> tuple[Pipes, Handshake]:
         write_all(pipes.write_fd, handshake.connection.data_to_send())
     except BrokenPipeError:
         raise JoinError("the connection to Copilot closed before the join was done") from None
+    except OSError as error:
+        if error.errno != errno.EBADF:
+            raise
+        raise JoinError(
+            "this process has been in a session, which is over: "
+            "contribute all canvases at once, as in run(canvas, other)"
+        ) from None
     return pipes, handshake
 
 

@@ -171,6 +171,14 @@ def test_every_other_end_is_as_in_plain_python(tmp_path: Path, code: str) -> Non
     assert ours.stderr == plain.stdout + plain.stderr
 
 
+def test_a_forgotten_run_is_named(tmp_path: Path) -> None:
+    code = (
+        "from canvas_provider import create_canvas\n"
+        "canvas = create_canvas(id='a', display_name='A', description='A canvas.')\n"
+    )
+    assert "call run(canvas)" in boot(write(tmp_path / "extension.py", code))
+
+
 def test_a_missing_dependency_is_named_with_the_interpreter_that_lacks_it(tmp_path: Path) -> None:
     file = write(tmp_path / "extension.py", "import no_such_package.part\n")
     done = run(BOOT, file)

@@ -219,6 +219,14 @@ async def test_a_call_that_cannot_work_is_refused_in_one_line(
         assert "Traceback" not in it.errors()
 
 
+async def test_a_second_run_says_that_one_takes_all_canvases(tmp_path: Path) -> None:
+    async with provider(_write(tmp_path, BOARD + "run(board)\nrun(board)")) as it:
+        await it.peer.aclose()
+        assert await it.exit_code() == 1
+        assert "run(canvas, other)" in it.errors()
+        assert "Traceback" not in it.errors()
+
+
 async def test_a_wrong_setting_names_its_variable(tmp_path: Path) -> None:
     extension = _write(tmp_path, BOARD + "run(board)")
     async with provider(extension, join=False, CANVAS_PROVIDER_SHUTDOWN_DEADLINE="soon") as it:
