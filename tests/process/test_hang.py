@@ -85,3 +85,24 @@ async def test_a_rejected_join_is_not_held_up_by_threads(tmp_path: Path) -> None
     source = BOARD + THREAD + "run(board)"
     async with provider(_write(tmp_path, source), answer=refuse, join=False) as it:
         assert await it.exit_code() == 1
+
+
+async def test_a_thread_that_prints_what_nobody_reads(tmp_path: Path) -> None:
+    source = BOARD.replace("import sys,", "import os, sys,") + (
+        "@board.action\n"
+        "def fill(ctx: CanvasContext) -> None:\n"
+        "    print('hanging', flush=True)\n"
+        "    os.dup2(os.pipe()[1], 1)\n"
+        "    print('x' * 1_000_000)\n"
+        "run(board)\n"
+    )
+    async with provider(_write(tmp_path, source)) as it:
+        await it.open()
+        call = asyncio.ensure_future(it.invoke("fill"))
+        async with asyncio.timeout(5):
+            while b"hanging" not in it.stderr:
+                await asyncio.wait([call], timeout=0.01)
+        it.process.terminate()
+        assert await it.exit_code(within=3) == 1
+        with pytest.raises(Exception):  # noqa: B017  # answered or cut off: both are an end
+            await call
