@@ -8,7 +8,7 @@ import tempfile
 import threading
 import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -41,7 +41,10 @@ def dev(path: Path, port: int, no_browser: bool) -> None:
     Press Ctrl-C to end it.
     """
     extension = _find_extension(path)
-    asyncio.run(_serve(extension, port, open_browser=not no_browser))
+    runner = asyncio.Runner()
+    # Until the loop is closed: an impatient Ctrl-C in between would leave threads that never end.
+    with _interrupts(runner.get_loop()) as stop, runner:
+        runner.run(_serve(extension, port, stop, open_browser=not no_browser))
     raise SystemExit(INTERRUPTED)
 
 
@@ -54,9 +57,10 @@ def _find_extension(path: Path) -> Extension:
     return Extension(script.absolute(), default_name(path.absolute()))
 
 
-async def _serve(extension: Extension, port: int, *, open_browser: bool) -> None:
-    """Serve until somebody interrupts."""
-    with tempfile.TemporaryDirectory(prefix="canvas-provider-") as workspace, _interrupts() as stop:
+async def _serve(
+    extension: Extension, port: int, stop: asyncio.Event, *, open_browser: bool
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="canvas-provider-") as workspace:
         bench = Workbench(extension, working_directory=str(Path.cwd()), workspace_path=workspace)
         bench.subscribe(_show)
         try:
@@ -76,14 +80,19 @@ async def _serve(extension: Extension, port: int, *, open_browser: bool) -> None
 
 
 @contextmanager
-def _interrupts() -> Iterator[asyncio.Event]:
+def _interrupts(loop: asyncio.AbstractEventLoop) -> Iterator[asyncio.Event]:
     """Set the event at Ctrl-C, at a request to end, and when the terminal goes away."""
-    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    stop = asyncio.Event()
+
+    def interrupt(*_: object) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(stop.set)
+
     names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = {}
     for name in names:
         number = getattr(signal, name)
-        before[number] = signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
+        before[number] = signal.signal(number, interrupt)
     try:
         yield stop
     finally:

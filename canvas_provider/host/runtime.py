@@ -27,7 +27,7 @@ from canvas_provider.protocol.copilot import (
     SessionEvent,
 )
 from canvas_provider.types import MISSING, JSONObject, JSONValue, Missing
-from canvas_provider.wire.connection import INTERNAL_ERROR
+from canvas_provider.wire.connection import INTERNAL_ERROR, encode_json
 from canvas_provider.wire.transports import Transport
 
 __all__ = ["HostRefusal", "Message", "ProviderLink", "Runtime"]
@@ -194,12 +194,14 @@ class Runtime:
     async def _call(self, link: ProviderLink, call: Call) -> None:
         try:
             value = await link.peer.request(call.method, call.params)
+            # "\ud800" in JSON is half a character: it can be read, but not be passed on.
+            encode_json(value)
         except RemoteError as error:
             self._engine.receive_error(call.call, error.message, error.data)
         except ConnectionClosed:
             self._engine.receive_error(call.call, CONNECTION_CLOSED)
         except (TypeError, ValueError, RecursionError):
-            self._engine.receive_error(call.call, "the input cannot be written as JSON")
+            self._engine.receive_error(call.call, "the input or the answer is not valid JSON")
         else:
             self._engine.receive_answer(call.call, value)
         self._apply_effects()

@@ -18,6 +18,9 @@ MAX_ENTRIES: Final = 1000
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 
+MAX_TEXT: Final = 300
+"""Characters of a method, an id or a summary: each is shown in one line."""
+
 Kind = Literal["request", "notification", "result", "error", "invalid"]
 
 
@@ -96,10 +99,10 @@ class TrafficLog:
             extension_id=message.extension_id,
             direction=message.direction,
             kind=kind,
-            method=method,
-            id=request_id,
+            method=method[:MAX_TEXT],
+            id=request_id[:MAX_TEXT] if isinstance(request_id, str) else request_id,
             duration=duration,
-            summary=_summarise(kind, fields),
+            summary=_summarise(kind, fields)[:MAX_TEXT],
             body=message.body,
         )
         self._append(entry)

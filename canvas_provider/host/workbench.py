@@ -136,8 +136,9 @@ class Workbench:
         """
         async with self._changing:
             await self._launch()
-            if self.status.phase == "ready":
-                await self._open_only_canvas()
+        # Not within the lock: an extension may never answer, and a reload has to be possible then.
+        if self.status.phase == "ready":
+            await self._open_only_canvas()
 
     async def reload(self) -> None:
         """End the extension and start it again; its instances are opened again with their input."""
@@ -245,7 +246,8 @@ class Workbench:
         if self._process is not None:
             await self._process.stop(grace)
         if self._run is not None:
-            await self._run
+            # Whoever waits may give up; what is waited for goes on.
+            await asyncio.shield(self._run)
         self._process = self._run = None
         self._set_status(Status("stopped"))
 

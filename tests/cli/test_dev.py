@@ -1,6 +1,7 @@
 """`canvas-provider dev`, as a command in a terminal."""
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -115,6 +116,24 @@ async def test_an_extension_that_hangs_is_gone_soon(tmp_path: Path) -> None:
         assert await terminal.end(signal.SIGINT, within=SOON) == 130
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+async def test_an_impatient_ctrl_c_changes_nothing(tmp_path: Path) -> None:
+    """Not even in the last moments, when the loop is closed and threads are waited for."""
+    write_extension(tmp_path / "board")
+    async with dev("board", "--no-browser", directory=tmp_path) as terminal:
+        url = await terminal.see(r"http://\S+")
+        await terminal.see("ready")
+        async with httpx.AsyncClient(base_url=url) as http:
+            assert (await http.get("panel.js")).status_code == 200  # read in a thread
+        ending = asyncio.create_task(terminal.end(signal.SIGINT, within=10))
+        while not ending.done():
+            with contextlib.suppress(ProcessLookupError):
+                terminal.process.send_signal(signal.SIGINT)
+            await asyncio.wait([ending], timeout=0.01)
+        # 130, or the signal itself where Python was past its own handlers.
+        assert ending.result() in (130, -signal.SIGINT)
+    assert "Traceback" not in terminal.output
 
 
 async def test_a_crash_at_start_is_told_in_plain_words_and_can_be_mended(tmp_path: Path) -> None:

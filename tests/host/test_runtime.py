@@ -415,6 +415,26 @@ async def test_input_that_json_cannot_carry_is_refused_and_nothing_breaks(
         await runtime.open("board", "one")
 
 
+@pytest.mark.parametrize("text", ["\ud800", "a\udfff"])
+async def test_an_answer_that_cannot_be_passed_on_is_an_error(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """JSON may hold half a character; our own peer never writes one, others may."""
+
+    async def half(method: str, params: JSONValue = None) -> JSONValue:
+        return {"title": text}
+
+    async with connected(runtime, Provider(answer_plainly)) as (peer, link):
+        await peer.request("session.resume", {"sessionId": "s1", "canvases": [BOARD]})
+        await runtime.open("board", "one")
+        monkeypatch.setattr(link.peer, "request", half)
+        with pytest.raises(HostRefusal, match="not valid JSON"):
+            await runtime.invoke("one", "move")
+        with pytest.raises(HostRefusal, match="not valid JSON"):
+            await runtime.open("board", "two")
+        assert [each["instanceId"] for each in runtime.list_open()] == ["one"]
+
+
 async def test_two_connections_cannot_have_one_extension_id(runtime: Runtime) -> None:
     async with asyncio.timeout(5), joined(runtime, Provider(answer_plainly)):
         near, _ = memory_pair()

@@ -172,6 +172,33 @@ async def test_an_extension_that_never_joins_is_ended(
         assert "did not join the session within" in it.bench.status.detail
 
 
+async def test_an_extension_that_never_answers_can_be_reloaded(tmp_path: Path) -> None:
+    source = BOARD + "\nasync def serve(method, params):\n    await asyncio.sleep(60)\n" + RUN
+    async with workbench(tmp_path, source) as it:
+        starting = asyncio.create_task(it.bench.start())
+        await it.wait_until(lambda: it.phase == "ready")
+        before = it.bench.status.pid
+        write_extension(tmp_path / "board")
+        await it.bench.reload()
+        await starting
+        assert it.phase == "ready"
+        assert it.bench.status.pid != before
+
+
+async def test_giving_up_a_reload_leaves_nothing_half_done(tmp_path: Path) -> None:
+    """The panel's request of it is cut off when the host ends."""
+    source = BOARD + "\nimport signal\nsignal.signal(15, signal.SIG_IGN)\n" + RUN
+    async with workbench(tmp_path, source) as it:
+        await it.bench.start()
+        reloading = asyncio.create_task(it.bench.reload())
+        await asyncio.sleep(0)  # noqa: TID251 - so that the reload has begun
+        closing = asyncio.create_task(it.bench.aclose(0.2))
+        await asyncio.sleep(0)  # noqa: TID251
+        reloading.cancel()
+        await closing
+        assert it.phase == "stopped"
+
+
 async def test_closing_during_the_start_leaves_no_process(tmp_path: Path) -> None:
     async with workbench(tmp_path, "import time\ntime.sleep(60)\n") as it:
         starting = asyncio.create_task(it.bench.start())

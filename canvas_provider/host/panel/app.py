@@ -36,7 +36,6 @@ from canvas_provider.serving.guards import (
     TokenGuard,
 )
 from canvas_provider.serving.headers import ContentPolicy, SecurityHeaders
-from canvas_provider.serving.responses import encode_json
 from canvas_provider.serving.sse import encode_event
 from canvas_provider.serving.streams import EventStream
 from canvas_provider.types import MISSING, JSONObject, JSONValue, Token
@@ -141,7 +140,10 @@ def _command(
             result = await run(body)
         except HostRefusal as refusal:
             return _error(409, "refused", refusal.message)
-        return Response(encode_json({"result": result}), media_type="application/json")
+        try:
+            return _json({"result": result})
+        except RecursionError:
+            return _error(409, "refused", "The result is nested too deeply to be shown.")
 
     return endpoint
 
@@ -159,9 +161,13 @@ async def _answer_http_error(request: Request, error: Exception) -> Response:
 
 
 def _error(status: int, code: str, message: str) -> Response:
-    content = encode_json({"error": {"code": code, "message": message}})
-    return Response(content, status, media_type="application/json")
+    return _json({"error": {"code": code, "message": message}}, status)
+
+
+def _json(value: JSONValue, status: int = 200) -> Response:
+    return Response(json.dumps(value), status, media_type="application/json")
 
 
 def _encode(event: str, data: JSONObject) -> bytes:
-    return encode_event(event, json.dumps(data, ensure_ascii=False))
+    # In ASCII: what an extension says may hold lone surrogates, which no UTF-8 can carry.
+    return encode_event(event, json.dumps(data))

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from canvas_provider.errors import RemoteError
+from canvas_provider.host.link import Message
 from canvas_provider.host.panel.app import PanelApp
 from canvas_provider.host.workbench import Extension, Workbench
 from canvas_provider.testing.asgi import StreamingASGITransport
@@ -241,3 +242,39 @@ async def test_errors_are_json_without_anything_of_the_request(panel: Panel) -> 
 async def test_no_file_outside_the_assets_is_served(panel: Panel, path: str) -> None:
     answer = await ask(panel.app, "GET", f"/{TOKEN}/{path}", headers=[HOST_HEADER])
     assert answer.status == 404
+
+
+async def test_whatever_is_said_can_be_shown(panel: Panel) -> None:
+    """Lone surrogates, which UTF-8 cannot carry, and lines and names without end."""
+    strange = 'a"\ud800\u2028\0é😀'
+    async with events(panel) as stream:
+        await anext(stream)
+        panel.bench.add_log("stderr", "info", strange)
+        assert (await anext(stream)).data["text"] == strange
+        for field in ("method", "id"):
+            body = json.dumps({"jsonrpc": "2.0", "method": "m", "id": 1, field: "x" * 9999})
+            panel.bench._note_message(Message("project:demo", "in", body.encode()))
+            assert (await anext(stream)).data[field] == "x" * 300
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "error": {"message": "y" * 9999}})
+        panel.bench._note_message(Message("project:demo", "in", body.encode()))
+        assert (await anext(stream)).data["summary"] == "y" * 300
+    async with events(panel) as stream:
+        assert (await anext(stream)).data["log"][-1]["text"] == strange
+    body = json.dumps({"instanceId": strange})
+    response = await panel.http.post("close", content=body, headers=dict([JSON]))
+    assert response.status_code == 409
+    assert strange in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("levels", [500, 900])
+async def test_a_deep_result_is_shown_or_refused(panel: Panel, levels: int) -> None:
+    value: JSONValue = None
+    for _ in range(levels):
+        value = [value]
+
+    async def invoke(*_: object) -> JSONValue:
+        return value
+
+    panel.bench.runtime.invoke = invoke  # type: ignore[method-assign, assignment]
+    status, _ = await panel.send("invoke", {"instanceId": "one", "actionName": "move"})
+    assert status in (200, 409)

@@ -13,7 +13,7 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 from canvas_provider.host.panel.server import PanelServer
 from canvas_provider.host.workbench import Extension, Workbench
 from canvas_provider.serving.server import LoopbackServers
-from tests.support.require import require_chromium
+from tests.support.require import ROOT, require_chromium
 from tests.support.scripted import write_extension
 
 pytestmark = [pytest.mark.process, pytest.mark.browser]
@@ -231,6 +231,10 @@ async def test_a_crash_at_start_shows_its_traceback(browser: Browser, tmp_path: 
         blank = page.locator("#blank")
         await expect(blank).to_contain_text("ended before it had joined the session (exit code 1)")
         await expect(blank).to_contain_text("No module named 'no_such_package'")
+        bench.extension.script.write_text("raise ValueError('another fault')\n", encoding="utf-8")
+        await page.keyboard.press("r")
+        await expect(blank).to_contain_text("another fault")
+        await expect(blank).not_to_contain_text("no_such_package")
         bench.extension.script.write_text(COUNTER, encoding="utf-8")
         await page.keyboard.press("r")
         await expect(page.locator("#status")).to_have_text("running")
@@ -292,3 +296,60 @@ async def test_its_own_colours_can_be_chosen(browser: Browser, tmp_path: Path) -
         await expect(page.locator("#filter")).to_be_focused()
         await page.keyboard.type("resume")
         await expect(page.locator(".row:visible")).to_have_count(2)
+
+
+HOSTILE = """
+from tests.support.scripted import BOARD, RUN
+X = "<img src=x onerror=window.taken=1>"
+text = {"type": "string", "description": X, "title": X, "default": X}
+wide = {"type": "object", "properties": {name: {"$ref": "#"} for name in "abcdefghij"}}
+schemas = {
+    X: {"type": "object", "properties": {X: text, "__proto__": text, "e": {"enum": [X, {X: X}]}}},
+    "": False,
+    "wide": wide,
+    "bad pointer": {"properties": {"a": {"$ref": "#/definitions/%"}}, "definitions": {"%": text}},
+    "many": {"properties": {f"p{n}": {"enum": list(range(500))} for n in range(500)}},
+    "booleans": {"properties": {"a": True, "b": False, "c": {"items": [text]}}, "required": ["a"]},
+}
+actions = [{"name": name, "description": X, "inputSchema": schemas[name]} for name in schemas]
+opened = {"title": X, "status": X, "url": "http://127.0.0.1:1/" + X}
+exec(BOARD)
+CANVAS = {"id": X, "displayName": X, "description": X, "actions": actions}
+async def serve(method, params):
+    print(X, file=sys.stderr, flush=True)
+    return opened if method == "canvas.open" else {X: X, "__proto__": {"a": X}}
+async def main():
+    peer, session = await join((CANVAS,))
+    await peer.wait_closed()
+exec(RUN)
+"""
+
+
+async def test_what_a_hostile_extension_says_is_only_shown(
+    browser: Browser, tmp_path: Path
+) -> None:
+    source = f"import sys\nsys.path.append({str(ROOT)!r})\n{HOSTILE}"
+    async with served(tmp_path, source) as (_, url), shown(browser, url) as page:
+        actions = page.locator("details.action")
+        await expect(actions).to_have_count(6)
+        for number in range(6):
+            action = actions.nth(number)
+            await action.locator("summary").click()
+            await action.get_by_role("button", name="Invoke").click()
+            await expect(action.locator(".outcome")).not_to_be_empty()
+        assert await page.locator("input, select, textarea").count() < 1000
+        await page.locator("#show-log").click()
+        await expect(page.locator(".log-line.stderr").first).to_contain_text("<img")
+        assert await page.evaluate("window.taken") is None
+        assert await page.locator("img").count() == 0
+
+
+async def test_a_flood_of_output_leaves_the_page_usable(browser: Browser, tmp_path: Path) -> None:
+    async with served(tmp_path) as (bench, url), shown(browser, url) as page:
+        for number in range(20_000):
+            bench.add_log("stderr", "info", f"line {number}")
+        await page.locator("#show-log").click()
+        lines = page.locator(".log-line")
+        await expect(lines.last).to_contain_text("line 19999")
+        await expect(lines).to_have_count(2000)
+        await expect(page.locator("#log-count")).to_have_text("2000")

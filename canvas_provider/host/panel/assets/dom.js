@@ -29,6 +29,32 @@ export function find(id) {
   return element;
 }
 
+/** Takes what comes in a flood, and hands it on once per frame: the latest `limit`, the rest is dropped. */
+export class Batch {
+  /** @param {number} limit @param {(items: any[]) => void} take */
+  constructor(limit, take) {
+    this.limit = limit;
+    this.take = take;
+    this.items = [];
+  }
+
+  add(item) {
+    if (this.items.length === 0) requestAnimationFrame(() => this.flush());
+    this.items.push(item);
+    // A hidden page has no frames.
+    if (this.items.length > 2 * this.limit) this.items.splice(0, this.limit);
+  }
+
+  clear() {
+    this.items.length = 0;
+  }
+
+  flush() {
+    const items = this.items.splice(0).slice(-this.limit);
+    if (items.length) this.take(items);
+  }
+}
+
 /** A duration in seconds, for people. @param {number} seconds */
 export function showDuration(seconds) {
   if (seconds < 0.0995) return `${(seconds * 1000).toFixed(1)} ms`;

@@ -17,7 +17,11 @@ export class BadField extends Error {
 }
 
 const ABSENT = Symbol("absent");
+/** More fields, or more choices of one field, would freeze the page: JSON does for the rest. */
+const MAX_FIELDS = 200;
+const MAX_CHOICES = 200;
 let ids = 0;
+let made = 0;
 
 /**
  * `isEmpty` is true for a field that nobody has filled in.
@@ -31,6 +35,7 @@ export class InputForm {
   constructor(schema) {
     this.schema = schema;
     const object = asObject(schema);
+    made = 0;
     this.isPlain = object === null;
     this.fields = object && Object.keys(object.properties ?? {}).length > 0 ? objectField(object, object, "", true) : null;
     this.json = h("textarea", { class: "code", rows: 6, spellcheck: false, placeholder: "nothing", aria: { label: "Input as JSON" } });
@@ -127,8 +132,16 @@ function resolve(schema, root, depth = 0) {
   if (typeof schema !== "object" || schema === null) return {};
   if (typeof schema.$ref !== "string" || depth > 8) return schema;
   const steps = schema.$ref.replace(/^#\/?/, "").split("/").filter(Boolean);
-  const target = steps.reduce((at, step) => at?.[decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~")], root);
+  const target = steps.reduce((at, step) => at?.[decode(step).replaceAll("~1", "/").replaceAll("~0", "~")], root);
   return { ...resolve(target, root, depth + 1), ...(schema.description ? { description: schema.description } : {}) };
+}
+
+function decode(step) {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
 }
 
 /** `T | null` is a field for T that may be left empty. */
@@ -146,6 +159,7 @@ function withoutNull(schema, root) {
 /** @returns {Field} */
 function field(schema, root, pointer, required, depth) {
   schema = withoutNull(resolve(schema, root), root);
+  if (++made > MAX_FIELDS || schema.enum?.length > MAX_CHOICES) return jsonField(schema, pointer);
   if (Array.isArray(schema.enum)) return choiceField(schema, schema.enum, required);
   if ("const" in schema) return choiceField(schema, [schema.const], required);
   if (depth < 6) {

@@ -9,17 +9,17 @@ export class Refused extends Error {}
  * @returns {Promise<any>} the result
  */
 export async function send(command, body = {}) {
-  let response;
+  let response, answer;
   try {
     response = await fetch(command, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
     });
+    answer = await response.json();
   } catch {
-    throw new Refused("The development host does not answer. Is it still running in the terminal?");
+    throw new Refused(response ? "The development host failed. Its terminal says why." : "The development host does not answer. Is it still running in the terminal?");
   }
-  const answer = await response.json();
   if (!response.ok) throw new Refused(answer.error.message);
   return answer.result;
 }

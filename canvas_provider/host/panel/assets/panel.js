@@ -1,6 +1,6 @@
 /** The panel: what the host tells goes into `model`, and from there to the parts of the page. */
 
-import { find, h, showDuration, showJSON, showTime } from "./dom.js";
+import { Batch, find, h, showDuration, showJSON, showTime } from "./dom.js";
 import { BadField, InputForm } from "./form.js";
 import { Refused, listen, send } from "./host.js";
 import { Traffic } from "./traffic.js";
@@ -14,6 +14,8 @@ const model = {
   instances: [],
   /** @type {{source: string, level: string, text: string, time: number}[]} */
   log: [],
+  /** The last line before the extension's latest start: what stands above it is of an earlier run. */
+  lastLineBefore: undefined,
   /** The instance in front. @type {string | null} */
   selected: null,
   isHostThere: true,
@@ -188,14 +190,18 @@ function showBlank() {
   blank.hidden = model.instances.length > 0 && !isFailed;
   blank.classList.toggle("over", model.instances.length > 0);
   if (blank.hidden) return;
-  if (isFailed) blank.replaceChildren(...failure());
-  else if (model.status.phase !== "ready") blank.replaceChildren(h("div", { class: "spinner" }), h("p", {}, "Starting the extension…"));
+  if (isFailed) {
+    blank.replaceChildren(...failure());
+    // What to do about it stands at the end.
+    for (const words of blank.querySelectorAll(".last-words")) words.scrollTop = words.scrollHeight;
+  } else if (model.status.phase !== "ready") blank.replaceChildren(h("div", { class: "spinner" }), h("p", {}, "Starting the extension…"));
   else if (model.canvases.length === 0) blank.replaceChildren(h("h2", {}, "No canvas yet"), h("p", {}, "The extension has joined, but it declares no canvas. Pass what create_canvas() returns to run()."));
   else blank.replaceChildren(...invitation());
 }
 
 function failure() {
-  const stderr = model.log.filter((line) => line.source === "stderr").slice(-60);
+  const run = model.log.slice(model.log.indexOf(model.lastLineBefore) + 1);
+  const stderr = run.filter((line) => line.source === "stderr").slice(-60);
   return [
     h("h2", { class: "bad" }, "The extension is not running"),
     h("p", {}, model.status.detail),
@@ -365,23 +371,26 @@ function openDialog(canvas, instance) {
 
 // The lower part.
 
-function addLog(line) {
-  model.log.push(line);
-  if (model.log.length > 2000) model.log.shift();
+const MAX_LOG = 2000;
+
+const fresh = new Batch(MAX_LOG, (lines) => {
+  model.log = [...model.log, ...lines].slice(-MAX_LOG);
   const log = find("log");
   const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 30;
-  log.append(logLine(line));
-  while (log.childElementCount > 2000) log.firstElementChild.remove();
+  log.append(...lines.map(logLine));
+  while (log.childElementCount > MAX_LOG) log.firstElementChild.remove();
   if (atEnd) log.scrollTop = log.scrollHeight;
   showLogCount();
   filterLog();
-}
+  showBlank();
+});
 
 function logLine(line) {
   return h("div", { class: `log-line ${line.source} ${line.level}` }, h("span", { class: "time" }, showTime(line.time)), h("span", { class: "source" }, line.source), h("span", { class: "text" }, line.text || " "));
 }
 
 function showLog(lines) {
+  fresh.clear();
   model.log = lines.slice();
   find("log").replaceChildren(...lines.map(logLine));
   showLogCount();
@@ -435,7 +444,7 @@ function dragGrip(event) {
 
 function report(error) {
   if (!(error instanceof Refused)) throw error;
-  addLog({ source: "host", level: "error", text: error.message, time: Date.now() / 1000 });
+  fresh.add({ source: "host", level: "error", text: error.message, time: Date.now() / 1000 });
   showPart("log");
 }
 
@@ -491,6 +500,7 @@ function takeCanvases(data) {
 }
 
 function takeStatus(status) {
+  if (status.phase === "starting" && model.status.phase !== "starting") model.lastLineBefore = model.log.at(-1);
   model.status = status;
   showStatus();
   showCanvases();
@@ -520,10 +530,7 @@ listen({
   canvases: takeCanvases,
   status: takeStatus,
   traffic: (entry) => traffic.add(entry),
-  log(line) {
-    addLog(line);
-    showBlank();
-  },
+  log: (line) => fresh.add(line),
   closed: takeLoss,
   lost: takeLoss,
 });

@@ -1,6 +1,6 @@
 /** The list of messages, and one of them in full. */
 
-import { find, h, showDuration, showJSON, showSize, showTime } from "./dom.js";
+import { Batch, find, h, showDuration, showJSON, showSize, showTime } from "./dom.js";
 import { readMessage } from "./host.js";
 
 const LIMIT = 1000;
@@ -11,6 +11,7 @@ const FROM = { in: "from the extension", out: "to the extension" };
 export class Traffic {
   constructor() {
     this.entries = [];
+    this.fresh = new Batch(LIMIT, (entries) => this.append(entries));
     this.rows = h("ol", { class: "rows", tabIndex: 0, role: "listbox", aria: { label: "Messages, the newest last" } });
     this.detail = h("div", { class: "detail" });
     this.selected = null;
@@ -27,6 +28,7 @@ export class Traffic {
   }
 
   reset(entries) {
+    this.fresh.clear();
     this.entries = entries.slice(-LIMIT);
     this.rows.replaceChildren(...this.entries.map((entry) => this.row(entry)));
     this.apply();
@@ -35,15 +37,18 @@ export class Traffic {
   }
 
   add(entry) {
+    this.fresh.add(entry);
+  }
+
+  append(entries) {
     const atEnd = this.rows.scrollHeight - this.rows.scrollTop - this.rows.clientHeight < 30;
-    this.entries.push(entry);
-    const row = this.row(entry);
-    row.hidden = !this.matches(entry);
-    this.rows.append(row);
-    if (this.entries.length > LIMIT) {
-      this.entries.shift();
-      this.rows.firstElementChild.remove();
+    this.entries = [...this.entries, ...entries].slice(-LIMIT);
+    for (const entry of entries) {
+      const row = this.row(entry);
+      row.hidden = !this.matches(entry);
+      this.rows.append(row);
     }
+    while (this.rows.childElementCount > LIMIT) this.rows.firstElementChild.remove();
     this.showCount();
     if (atEnd) this.rows.scrollTop = this.rows.scrollHeight;
   }
