@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from canvas_provider.cli.install import install
 from canvas_provider.cli.installation import RECORD
+from canvas_provider.cli.main import main
 from canvas_provider.config import copilot_home
 
 SOURCE = "import sys\n"
@@ -41,7 +41,7 @@ def write(path: Path, text: str) -> None:
 
 
 def run(*args: str | Path, code: int = 0) -> Result:
-    result = CliRunner().invoke(install, [str(arg) for arg in args])
+    result = CliRunner().invoke(main, ["install", *map(str, args)])
     assert result.exit_code == code, result.output
     return result
 
@@ -363,9 +363,28 @@ def test_an_author_may_ignore_more(project: Path, board: Path) -> None:
     assert lines.count("secret.txt") == lines.count(RECORD) == 1
 
 
-@pytest.mark.parametrize("name", ["a/b", "..", ".hidden", "", " ", "a\\b", "a:b"])
+@pytest.mark.parametrize(
+    "name",
+    ["a/b", "..", ".hidden", "", " ", "a\\b", "a:b", "a.", "a ", "a\nb", "a\x1b[0mb", "a\udcff"],
+)
 def test_a_name_that_is_no_folder_is_refused(project: Path, board: Path, name: str) -> None:
     assert "--name" in run(board, "--project", project, "--name", name, code=1).output
+
+
+def test_a_path_that_no_system_takes_is_an_error_in_one_line(project: Path, board: Path) -> None:
+    for arguments in (("x" * 300,), (board, "--name", "x" * 300)):
+        output = run(*arguments, "--project", project, code=1).output
+        assert "too long" in output
+        assert output.startswith("Error: ")
+
+
+def test_what_git_ignores_is_kept_byte_by_byte(project: Path, board: Path) -> None:
+    run(board, "--project", project)
+    ignore = installed(project) / ".gitignore"
+    ignore.write_bytes(b"\xff\xfe*.log\n" + ignore.read_bytes())
+    before = ignore.read_bytes()
+    run(board, "--project", project)
+    assert ignore.read_bytes() == before
 
 
 def test_sources_that_cannot_work_are_refused_with_the_reason(
