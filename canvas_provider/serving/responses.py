@@ -41,5 +41,7 @@ async def send_json(
 async def send_error(
     send: Send, status: int, code: str, message: str, *, headers: Iterable[Header] = ()
 ) -> None:
+    # An author's text may quote half of a surrogate pair, which nothing can encode.
+    code, message = (text.encode(errors="replace").decode() for text in (code, message))
     error = {"error": {"code": code, "message": message}}
     await send_response(send, status, encode_json(error), b"application/json", headers)

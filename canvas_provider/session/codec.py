@@ -4,10 +4,12 @@ Loaded after the handshake. Results are checked to be JSON before they come here
 `to_json` writes a bare NaN.
 """
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic_core import from_json, to_json
+
+from canvas_provider.types import JSONValue
+from canvas_provider.wire.connection import decode_json
 
 if TYPE_CHECKING:
     from canvas_provider.wire.connection import Connection
@@ -17,5 +19,15 @@ __all__ = ["speed_up"]
 
 def speed_up(connection: "Connection") -> None:
     """Let the connection read and write by pydantic-core from now on."""
-    connection.loads = partial(from_json, allow_inf_nan=False)
+    connection.loads = _loads
     connection.dumps = to_json
+
+
+def _loads(body: bytes) -> JSONValue:
+    try:
+        value: JSONValue = from_json(body, allow_inf_nan=False)
+    except ValueError:
+        # It refuses what a JavaScript runtime can well send: half a surrogate pair, and what is
+        # nested 200 deep. Read, it is for the checks of an input to refuse, by name.
+        return decode_json(body)
+    return value

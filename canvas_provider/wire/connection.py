@@ -11,6 +11,7 @@ member `jsonrpc` is written, and not insisted on.
 """
 
 import json
+import re
 from collections.abc import Callable
 from typing import Final, Literal, NamedTuple, NoReturn, TypeAlias, TypeGuard
 
@@ -266,7 +267,7 @@ class Connection:
             message = self.loads(body)
         except (ValueError, RecursionError):
             # The frame was whole, so the next one can be found: this is survivable.
-            self._refuse(None, PARSE_ERROR, "The message is not valid JSON.")
+            self._refuse(_salvage_id(body), PARSE_ERROR, "The message is not valid JSON.")
             return
         if type(message) is not dict:
             self._refuse(None, INVALID_REQUEST, "The message is not a JSON object.")
@@ -318,6 +319,24 @@ class Connection:
     def _refuse(self, request_id: RequestId | None, code: int, message: str) -> None:
         self.send_error(request_id, code, message)
         self._events.append(Invalid(message))
+
+
+_HEAD: Final = re.compile(
+    rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15}|"[\w./:-]{1,200}")\s*,\s*"method"\s*:',
+    re.ASCII,
+)
+
+
+def _salvage_id(body: bytes) -> RequestId | None:
+    """Return the id of a request that cannot be read, if it stands where everybody writes it.
+
+    Told by its id, whoever asks learns that there will be no answer, instead of waiting for ever.
+    """
+    head = _HEAD.match(body)
+    if head is None:
+        return None
+    request_id: RequestId = json.loads(head[1])
+    return request_id
 
 
 def _is_request_id(value: JSONValue) -> TypeGuard[RequestId]:

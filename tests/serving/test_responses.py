@@ -36,3 +36,11 @@ def test_json_is_compact_and_keeps_its_text() -> None:
     assert encode_json({"a": ["é", "\n", 1.0, 2**53]}) == (
         '{"a":["é","\\n",1.0,9007199254740992]}'.encode()
     )
+
+
+async def test_an_error_text_that_nothing_can_encode_is_answered_all_the_same() -> None:
+    async def app(scope: object, receive: object, send) -> None:  # type: ignore[no-untyped-def]
+        await send_error(send, 409, "half\ud800", "\udc00 a pair")
+
+    answer = await ask(app)
+    assert json.loads(answer.body) == {"error": {"code": "half?", "message": "? a pair"}}

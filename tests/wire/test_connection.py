@@ -168,6 +168,36 @@ def test_bad_framing_is_answered_and_ends_the_connection(junk: bytes) -> None:
     assert errors_sent(connection) == [error(1, INVALID_REQUEST), error(None, PARSE_ERROR)]
 
 
+@pytest.mark.parametrize(
+    "value", [b"NaN", b'"\xff"', b"[" * 100_000, b"1" * 5000, b"\xef\xbb\xbf1"]
+)
+@pytest.mark.parametrize("request_id", [7, "a-7"])
+def test_a_request_that_cannot_be_read_is_refused_by_its_id(
+    value: bytes, request_id: int | str
+) -> None:
+    """Without it, whoever asks would wait for ever."""
+    connection = Connection()
+    head = {"jsonrpc": "2.0", "id": request_id, "method": "m", "params": 0}
+    connection.receive_data(encode_frame(json.dumps(head).encode().replace(b"0}", value + b"}")))
+    assert errors_sent(connection) == [error(request_id, PARSE_ERROR)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"params": {"jsonrpc": "2.0", "id": 7, "method": "m"}, "x": NaN}',
+        b'{"jsonrpc": "2.0", "id": 7, "result": NaN}',
+        b'{"jsonrpc": "2.0", "id": 7.5, "method": "m", "params": NaN}',
+        b'{"jsonrpc": "2.0", "id": ' + b"7" * 5000 + b', "method": "m"}',
+        b'{"jsonrpc": "2.0", "method": "m", "params": {"id": 7, "x": NaN}}',
+    ],
+)
+def test_no_id_is_made_up_for_what_cannot_be_read(body: bytes) -> None:
+    connection = Connection()
+    connection.receive_data(encode_frame(body))
+    assert errors_sent(connection) == [error(None, PARSE_ERROR)]
+
+
 def test_an_answer_to_nothing_is_never_answered() -> None:
     """Two ends that did would answer each other for ever."""
     connection = Connection()
