@@ -70,7 +70,7 @@ def is_alive(pid: int) -> bool:
 
 
 async def gone(pid: int) -> None:
-    """Wait for the end of a process that is no child of ours; killing it takes the kernel a while."""
+    """Wait for the end of a process that is no child of ours: being killed takes it a while."""
     try:
         fd = os.pidfd_open(pid)
     except ProcessLookupError:
