@@ -277,6 +277,16 @@ async def test_an_action_without_an_answer_is_unreachable(visit: Visit) -> None:
         assert answer[:4] == [True, "CanvasError", "unreachable", 200]
 
 
+async def test_an_input_that_is_no_json_is_refused_here(counter: Canvas, visit: Visit) -> None:
+    """And not called a missing answer."""
+    async with open_served(counter) as (served, _):
+        page = await visit(served.url)
+        cycle = "(() => { const a = {}; return (a.a = a); })()"
+        for call in ("actions.add(1n)", f"actions.add({cycle})", "call('\\ud800')"):
+            answer = await catch(page, f"canvas.{call}")
+            assert answer[:3] == [True, "CanvasError", "invalid_input"]
+
+
 async def test_the_actions_are_no_promise(counter: Canvas, visit: Visit) -> None:
     """Else `await canvas.actions` would call an action named `then`."""
     async with open_served(counter) as (served, _):
@@ -461,9 +471,14 @@ async def test_a_line_that_is_gone_for_good_is_given_up(visit: Visit) -> None:
         await expect(banner(page)).to_contain_text("The connection to the extension was lost.")
         script.streaming = True
         script.stream = EventStream(opening=script._open, snapshot=lambda: b"")
-        await banner(page).get_by_role("button", name="Try again").click()
+        script.asked.clear()
+        button = banner(page).get_by_role("button", name="Try again")
+        await button.evaluate("(button) => { button.click(); button.click(); }")
         await page.wait_for_function("() => canvas.status === 'live'")
         await expect(banner(page)).to_have_count(0)
+        script.say("patch", revision=5, ops=[{"op": "replace", "path": "", "value": "more"}])
+        await page.wait_for_function("() => canvas.state === 'more'")
+        assert script.asked == ["after=4"], "an impatient click opens no second stream"
 
 
 async def test_after_a_shutdown_the_page_tries_for_a_short_while(visit: Visit) -> None:

@@ -190,11 +190,15 @@ export class Canvas {
     if (options.ifMatch !== undefined) {
       headers["If-Match"] = `"${options.ifMatch}"`;
     }
-    let response, answer;
+    let url, body, response, answer;
     try {
-      const url = new URL(`actions/${encodeURIComponent(name)}`, BASE);
+      url = new URL(`actions/${encodeURIComponent(name)}`, BASE);
       // `button.onclick = canvas.actions.refresh` passes the click, which is no input.
-      const body = JSON.stringify(input instanceof Event ? null : input);
+      body = JSON.stringify(input instanceof Event ? null : input);
+    } catch (error) {
+      throw new CanvasError("invalid_input", `The input of ${name} is not JSON: ${error}`);
+    }
+    try {
       response = await fetch(url, { method: "POST", headers, body });
       answer = await response.json();
     } catch {
@@ -310,9 +314,12 @@ export class Canvas {
   }
 
   #again() {
+    // A second click would open a second stream.
+    if (this.#status !== "closed") return;
     this.#failures = 0;
     this.#attempts = ATTEMPTS;
     this.#setStatus("reconnecting");
+    this.#banner?.show(RECONNECTING);
     this.#open();
   }
 
