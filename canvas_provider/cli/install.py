@@ -51,11 +51,12 @@ def install(
             link=link,
             force=force,
         )
-    except InstallError as exc:
+    except (InstallError, OSError) as exc:
+        text = f"{exc.filename or path}: {exc.strerror}." if isinstance(exc, OSError) else str(exc)
         if as_json:
-            click.echo(json.dumps({"error": {"code": "not_installed", "message": str(exc)}}))
+            click.echo(json.dumps({"error": {"code": "not_installed", "message": text}}))
             raise SystemExit(1) from None
-        raise click.ClickException(str(exc)) from None
+        raise click.ClickException(text) from None
     click.echo(_to_json(installed) if as_json else _to_text(installed, path, user=user))
 
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import resources
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Final
 
 from canvas_provider.cli.source import (
@@ -179,12 +179,11 @@ def _stage_own(stage: Path, destination: Path, python: str, files: Files) -> Non
     ours = IGNORED_WHOLLY if leads_out else IGNORED_HERE
     ignore, kept = destination / IGNORE, list[str]()
     if ignore.is_file():
-        kept = [
-            line
-            for line in ignore.read_text(encoding="utf-8").splitlines()
-            if line not in (*IGNORED_HERE, *IGNORED_WHOLLY)
-        ]
-    (stage / IGNORE).write_text("\n".join([*kept, *ours]) + "\n", encoding="utf-8")
+        # git reads bytes, and so whatever these are: they are written back as they were.
+        lines = ignore.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        kept = [line for line in lines if line not in (*IGNORED_HERE, *IGNORED_WHOLLY)]
+    text = "\n".join([*kept, *ours]) + "\n"
+    (stage / IGNORE).write_text(text, encoding="utf-8", errors="surrogateescape")
 
 
 def _fingerprint(path: Path) -> str:
@@ -207,8 +206,9 @@ def _recorded(destination: Path) -> Files:
 
 
 def _is_within(path: str) -> bool:
-    parts = PurePosixPath(path).parts
-    return bool(parts) and ".." not in parts and not PurePosixPath(path).is_absolute()
+    # By this system's rules: elsewhere a backslash, or a drive, leads out as well.
+    parts = PurePath(path).parts
+    return bool(parts) and ".." not in parts and not PurePath(path).anchor
 
 
 # Placing

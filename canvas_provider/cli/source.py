@@ -38,7 +38,8 @@ def default_name(source: Path) -> str:
 
 def checked_name(name: str) -> str:
     """Refuse what is no name of a visible folder on some system. Copilot takes all others."""
-    if not name.strip() or name.startswith(".") or set(name) & set('/\\\0:*?"<>|'):
+    is_plain = name.isprintable() and not set(name) & set('/\\:*?"<>|')
+    if not is_plain or not name.strip() or name.startswith(".") or name.endswith((".", " ")):
         raise InstallError(f"{name!r} cannot be an extension's name: choose one with --name.")
     return name
 

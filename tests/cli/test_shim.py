@@ -161,6 +161,25 @@ def test_a_venv_beside_the_extension_comes_before_the_projects(
     assert ran(run(project, extension))["python"] == str(beside)
 
 
+# A stranger's folder, without the right to give files away: of /tmp/.venv, say.
+OWNERS = """\
+import fs from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+const { lstatSync } = fs;
+fs.lstatSync = (path) => (path.endsWith(".venv") ? { uid: 54321 } : lstatSync(path));
+syncBuiltinESMExports();
+"""
+
+
+def test_a_venv_that_belongs_to_another_user_is_not_run(project: Path, extension: Path) -> None:
+    create_venv(project)
+    preload = project / "owners.mjs"
+    preload.write_text(OWNERS, encoding="utf-8")
+    done = run(project, extension, NODE_OPTIONS=f"--import={preload.as_uri()}")
+    assert done.returncode == 1
+    assert f"{project / '.venv'} belongs to another user" in done.stderr
+
+
 def test_a_linked_extension_uses_the_project_that_links_it(
     project: Path, extension: Path, tmp_path: Path
 ) -> None:

@@ -4,7 +4,7 @@
 // and becomes it: the same process where Node can do that, else a child on the same pipes.
 
 import { spawn, spawnSync } from "node:child_process";
-import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, lstatSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -89,10 +89,16 @@ function environment() {
       const python = join(at, ".venv", bin, exe);
       if (!executable(python)) continue;
       found = true;
-      if (serves(python)) return boot(python);
+      if (!isOurs(join(at, ".venv"))) miss(join(at, ".venv"), "belongs to another user");
+      else if (serves(python)) return boot(python);
     }
   }
   return found ? null : miss(`.venv in ${folder} and above`, "is not there");
+}
+
+// Some folder above may be everybody's, such as /tmp: what a stranger put there is not run.
+function isOurs(venv) {
+  return WINDOWS || [process.getuid(), 0, statSync(script).uid].includes(lstatSync(venv).uid);
 }
 
 // PEP 723: uv makes an environment of what the script asks for.
