@@ -15,7 +15,7 @@ from canvas_provider.canvas.declaration import Canvas
 from canvas_provider.canvas.instance import Instance
 from canvas_provider.canvas.threads import Workers
 from canvas_provider.config import copilot_home
-from canvas_provider.errors import CanvasError
+from canvas_provider.errors import CanvasError, Closing
 from canvas_provider.protocol.copilot import (
     CallParams,
     CanvasActionInvokeParams,
@@ -55,6 +55,7 @@ class _Entry:
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     updating: asyncio.Lock = field(default_factory=asyncio.Lock)
     served: Served | None = None
+    is_leaving: bool = False
     input: JSONValue | Missing = MISSING
     presented: CanvasOpenResult = field(default_factory=CanvasOpenResult)
 
@@ -81,6 +82,7 @@ class Instances:
         self._slow_after = slow_after
         self._workers = Workers()
         self._entries: dict[str, _Entry] = {}
+        self._ended = False
         self._memory = MemoryStore()
         self._registries: dict[tuple[int, str], StateRegistry] = {}
 
@@ -94,9 +96,15 @@ class Instances:
             CanvasError: the handler's own, or ours; an instance that was open stays as it was.
         """
         entry = self._entry(params)
-        if entry.updating.locked():
+        if entry.updating.locked() and _same(params.get("input", MISSING), entry.input):
             return entry.presented
         async with entry.opening:
+            if entry.is_leaving or self._ended:
+                raise _closing(entry.instance)
+            # While it waited, an open that failed may have let go of the entry, and a later one may
+            # have put another in its place.
+            if self._entries.setdefault(params["instanceId"], entry) is not entry:
+                return await self.open(params, restoring=restoring)
             reopened = restoring or entry.instance.phase == "open"
             try:
                 opened = await entry.instance.open(params.get("input", MISSING), reopened=reopened)
@@ -133,11 +141,13 @@ class Instances:
         entry = self._entries.get(params["instanceId"])
         if entry is None:
             return
+        entry.is_leaving = True
         self._forget(entry)
         await self._take_off_air(entry, "closed")
 
     async def aclose(self) -> None:
         """Take every page off the air, leave every lifespan, flush and close the stores."""
+        self._ended = True
         entries = list(self._entries.values())
         self._entries.clear()
         await _all(self._take_off_air(entry, "shutdown") for entry in entries)
@@ -231,7 +241,9 @@ class Instances:
         There is no other way (observed with Copilot CLI 1.0.102). The callback that comes back is
         answered from `presented`; the input is sent again, or the runtime would forget it.
         """
-        entry = self._entries[instance.instance_id]
+        entry = self._entries.get(instance.instance_id)
+        if entry is None or entry.instance is not instance:
+            raise _closing(instance)
         async with entry.updating:
             told = entry.presented.copy()
             if title is not None:
@@ -256,6 +268,16 @@ class Instances:
             registry = StateRegistry(store.resolve(folder))
             self._registries[id(store), name] = registry
         return registry
+
+
+def _closing(instance: Instance) -> Closing:
+    return Closing(f"The instance {instance.instance_id!r} is closing: open it again.")
+
+
+def _same(one: JSONValue | Missing, other: JSONValue | Missing) -> bool:
+    """Say whether two inputs mean the same: null, absent and `{}` do."""
+    nothing: tuple[object, ...] = (MISSING, None, {})
+    return one == other or (one in nothing and other in nothing)
 
 
 def _not_open(params: CanvasActionInvokeParams) -> CanvasError:
