@@ -97,7 +97,8 @@ def _interrupts(loop: asyncio.AbstractEventLoop) -> Iterator[asyncio.Event]:
         yield stop
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            # Once interrupted, only the interpreter's own end is left, which takes no interruption.
+            signal.signal(number, signal.SIG_IGN if stop.is_set() else handler)
 
 
 def _has_display() -> bool:
