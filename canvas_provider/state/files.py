@@ -5,9 +5,11 @@ name, which the kernel frees when its holder dies; and a file that cannot be und
 aside, whole. Everything here that waits for a disk runs in a thread.
 """
 
+import contextlib
 import json
 import logging
 import os
+import stat
 import time
 from collections.abc import Callable
 from functools import partial
@@ -120,6 +122,9 @@ class Files:
         return known
 
     def _parse(self, key: str, path: Path, before: Stored | None) -> Stored:
+        if stat.S_ISFIFO(path.stat().st_mode):
+            # Reading it would wait for somebody who writes to it, for ever.
+            raise StoreError(f"the state of {key!r} cannot be read: {path.name} is a pipe")
         content = patiently(path.read_bytes)
         try:
             revision, document = _understand(content)
@@ -240,14 +245,20 @@ def _replace(path: Path, content: bytes) -> _Mark | None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
     descriptor = os.open(temporary, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
-        os.fchmod(descriptor, 0o600) if hasattr(os, "fchmod") else None
-        view = memoryview(content)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    patiently(lambda: os.replace(temporary, path))
+        try:
+            os.fchmod(descriptor, 0o600) if hasattr(os, "fchmod") else None
+            view = memoryview(content)
+            while view:
+                view = view[os.write(descriptor, view) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        patiently(lambda: os.replace(temporary, path))
+    except OSError:
+        # Half a file is of no use to anybody, least of all on a full disk.
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
     _sync_folder(path.parent)
     return _mark(path)
 
