@@ -10,13 +10,12 @@ import json
 import logging
 import os
 import stat
-import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from canvas_provider.errors import DamagedDocument, NotJSON, RevisionConflict, StoreError
+from canvas_provider.state.disk import explain, set_aside, sync_folder
 from canvas_provider.state.filelock import FileLock, patiently
 from canvas_provider.state.filenames import file_name
 from canvas_provider.state.json import ensure_json, equal
@@ -91,7 +90,9 @@ class Files:
             with self._locked(key) as path:
                 return self._read(key, path).stored
         except OSError as error:
-            raise StoreError(f"the state of {key!r} cannot be read: {_reason(error)}") from error
+            raise StoreError(
+                f"the state of {key!r} cannot be read: {explain(error, self.path(key))}"
+            ) from error
 
     def _commit(self, key: str, expected_revision: int, document: JSONValue) -> None:
         try:
@@ -103,7 +104,9 @@ class Files:
                 stored = Stored(expected_revision + 1, document)
                 self._known[key] = _Known(_replace(path, _text(stored)), stored)
         except OSError as error:
-            raise StoreError(f"the state of {key!r} cannot be saved: {_reason(error)}") from error
+            raise StoreError(
+                f"the state of {key!r} cannot be saved: {explain(error, self.path(key))}"
+            ) from error
 
     def _locked(self, key: str) -> FileLock:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -130,7 +133,7 @@ class Files:
             revision, document = _understand(content)
         except ValueError as error:
             self._known.pop(key, None)
-            aside = _set_aside(path)
+            aside = set_aside(path)
             text = (
                 f"{path.name} could not be read ({error}); it is kept, as it was, as {aside.name}"
             )
@@ -259,32 +262,5 @@ def _replace(path: Path, content: bytes) -> _Mark | None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     return _mark(path)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename last. Windows has no such thing for folders."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _set_aside(path: Path) -> Path:
-    """Rename a file that cannot be understood, to a name that nothing has."""
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    for number in range(1000):
-        name = f"{path.name}.damaged-{stamp}{f'-{number}' if number else ''}"
-        aside = path.with_name(name)
-        if not aside.exists():
-            patiently(partial(os.rename, path, aside))
-            return aside
-    raise FileExistsError(f"{path.name}.damaged-{stamp}")
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or type(error).__name__
