@@ -32,6 +32,7 @@ from canvas_provider.errors import (
 from canvas_provider.session.run import run
 from canvas_provider.state.json_file import JSONFileStore
 from canvas_provider.state.memory import MemoryStore
+from canvas_provider.state.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
     from canvas_provider.session.join import join_session
@@ -52,6 +53,7 @@ __all__ = [
     "MemoryStore",
     "Opened",
     "RevisionConflict",
+    "SQLiteStore",
     "Session",
     "SharedState",
     "ToolResult",

@@ -53,8 +53,9 @@ class Store(Protocol):
     ) -> None:
         """Make `document` revision `expected_revision + 1`, entirely or not at all.
 
-        `operations` lead to it from the expected revision; for stores that keep a log. What
-        returned from here survives `kill -9`, if the store is durable.
+        `operations` lead to it from the expected revision; for stores that keep a log, which write
+        the whole document when there are none. What returned from here survives `kill -9`, if the
+        store is durable.
 
         Raises:
             RevisionConflict: the store is at another revision.
@@ -68,4 +69,8 @@ class Store(Protocol):
         """
 
     async def aclose(self) -> None:
-        """Let go of files and threads. What was committed stays. May be called twice."""
+        """Let go of files and threads. What was committed stays. May be called twice.
+
+        The next use takes hold of them again: a canvas that is declared once may be opened in
+        several sessions, one after the other. Who has closed a `SharedState` is refused there.
+        """
