@@ -28,13 +28,13 @@ def stamp() -> str:
     return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
 
 
-def set_aside(path: Path, companions: Iterable[str] = ()) -> Path:
+def set_aside(path: Path, companions: Iterable[str] = (), *, alone: bool = False) -> Path:
     """Rename a file that cannot be understood, to a name that nothing has.
 
     `companions` are the endings of files that belong to it. They go first: one that stayed behind
-    would be taken for a new file's.
+    would be taken for a new file's. With `alone` only they go.
     """
-    endings = [*companions, ""]
+    endings = [*companions, *([] if alone else [""])]
     for number in range(1000):
         aside = path.with_name(f"{path.name}.damaged-{stamp()}{f'-{number}' if number else ''}")
         if not any(os.path.lexists(f"{aside}{ending}") for ending in endings):

@@ -81,6 +81,8 @@ class SQLiteFile:
         self.path = Path(os.path.realpath(path))
         self._connection: sqlite3.Connection | None = None
         self._identity: _Identity | None = None
+        self._log: _Identity | None = None
+        # Both of the file that is open, or was last.
         self._openings = 0
 
     def token(self) -> Token | None:
@@ -207,6 +209,7 @@ class SQLiteFile:
     def _is_open(self) -> bool:
         """Say whether the file that we have open is the one at `path`. Lets go of another."""
         if self._connection is not None and _identify(self.path) != self._identity:
+            # SQLite notices, too, and leaves what belongs to the other one as it is.
             self._drop()
         return self._connection is not None
 
@@ -218,6 +221,10 @@ class SQLiteFile:
         if path.stat().st_size == 0:
             # SQLite would take it for a new file, and delete the log that belongs to it.
             raise _Damage("it is empty")
+        identity, log = _identify(path), _identify(_log_of(path))
+        if identity != self._identity and log is not None and log == self._log:
+            # The log of the file that we had open here: SQLite would put it into this one.
+            self._set_log_aside()
         # Created by nobody but `_create`. Waiting is done in `_patiently`, never in `token`.
         connection = sqlite3.connect(
             f"{path.as_uri()}?mode=rw",
@@ -226,10 +233,11 @@ class SQLiteFile:
             isolation_level=None,
             check_same_thread=False,
         )
-        self._connection, self._identity = connection, _identify(path)
+        self._connection, self._identity = connection, identity
         self._openings += 1
         try:
             self._prepare(connection)
+            self._log = _identify(_log_of(path))
         except (_Damage, sqlite3.DatabaseError) as error:
             # A damaged file is closed when it has another name: see `_set_aside`.
             if isinstance(error, sqlite3.Error) and _code(error) not in _DAMAGED:
@@ -261,9 +269,8 @@ class SQLiteFile:
     def _create(self) -> None:
         """Make a file, whole, under another name, so that what is at `path` is never half."""
         if any(os.path.lexists(f"{self.path}{ending}") for ending in COMPANIONS):
-            # Somebody removed the file alone. SQLite would put its log into the new one.
-            aside = set_aside(self.path, COMPANIONS)
-            logger.warning("What was left of %s is kept as %s-*", self.path, aside.name)
+            # Somebody removed the file alone.
+            self._set_log_aside()
         temporary = self.path.with_name(f".{self.path.name}.new")
         for ending in ("", *COMPANIONS):
             Path(f"{temporary}{ending}").unlink(missing_ok=True)
@@ -293,6 +300,11 @@ class SQLiteFile:
         logger.warning("%s in %s", text, self.path.parent)
         return DamagedDocument(text)
 
+    def _set_log_aside(self) -> None:
+        """Move what belongs to another file than the one at `path`, or to none."""
+        aside = set_aside(self.path, COMPANIONS, alone=True)
+        logger.warning("What was left of another %s is kept as %s-*", self.path, aside.name)
+
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -316,6 +328,10 @@ def _identify(path: Path) -> _Identity | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return _Identity(status.st_dev, status.st_ino)
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
 
 
 def _code(error: sqlite3.Error) -> int:
