@@ -1,0 +1,415 @@
+"""The SQLite file: what is written, what is found in it, and what others do to it."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from canvas_provider.errors import DamagedDocument, RevisionConflict, StoreError
+from canvas_provider.state import database, filelock, patch_log, sqlite_file
+from canvas_provider.state.difference import Operation
+from canvas_provider.state.shared import SharedState
+from canvas_provider.state.sqlite import SQLiteStore
+
+
+def open_by_hand(store: SQLiteStore) -> sqlite3.Connection:
+    """Open the file as another program does."""
+    assert store.path is not None
+    return sqlite3.connect(store.path, isolation_level=None)
+
+
+def connection_of(store: SQLiteStore) -> sqlite3.Connection:
+    connection = store._work()._file._connection
+    assert connection is not None
+    return connection
+
+
+def replace(path: str, value: Any) -> list[Operation]:
+    return [{"op": "replace", "path": path, "value": value}]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SQLiteStore:
+    return SQLiteStore(tmp_path / "state.sqlite3")
+
+
+async def test_a_commit_reaches_the_disk_before_it_returns(store: SQLiteStore) -> None:
+    await store.commit("board", 0, {}, [])
+    connection = connection_of(store)
+    assert connection.execute("PRAGMA journal_mode").fetchall() == [(b"wal",)]
+    assert connection.execute("PRAGMA synchronous").fetchall() == [(2,)]
+    await store.aclose()
+
+
+async def test_a_commit_writes_what_changed_and_not_the_document(store: SQLiteStore) -> None:
+    items = [{"id": str(n), "text": "x" * 100} for n in range(5_000)]
+    state = await SharedState.open(store, "board", initial=lambda: {"items": items})
+    await state.update(lambda draft: draft["items"][7].update(text="first"))
+    assert store.path is not None
+    log = store.path.with_name("state.sqlite3-wal")
+    before = log.stat().st_size
+    for number in range(10):
+        async with state.change() as draft:
+            draft["items"][number]["text"] = "new"
+    assert log.stat().st_size - before < 10 * 3 * 4200
+    await store.aclose()
+
+
+async def test_a_commit_is_all_or_nothing(store: SQLiteStore) -> None:
+    await store.commit("board", 0, {"a": 1}, [])
+    await store.commit("board", 1, {"a": 2}, replace("/a", 2))
+    connection = connection_of(store)
+    # The snapshot is written, then deleting the log fails.
+    connection.execute(
+        "CREATE TEMP TRIGGER fail BEFORE DELETE ON main.patches"
+        " BEGIN SELECT RAISE(ABORT, 'no'); END"
+    )
+    with pytest.raises(StoreError):
+        await store.commit("board", 2, {"b": 1}, [])
+    reader = SQLiteStore(store.path)
+    assert await reader.load("board") == (2, {"a": 2})
+    assert await store.load("board") == (2, {"a": 2})
+    await store.commit("board", 2, {"a": 3}, replace("/a", 3))
+    await reader.aclose()
+    await store.aclose()
+
+
+async def test_between_checking_the_revision_and_writing_nobody_else_commits(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program, which knows nothing of our lock, tries to."""
+    await store.commit("board", 0, {"a": 1}, [])
+    write = patch_log.write
+    tried: list[str] = []
+
+    def interrupted(*args: Any) -> int:
+        with closing(open_by_hand(store)) as other:
+            other.execute("PRAGMA busy_timeout = 0")
+            try:
+                other.execute("UPDATE documents SET revision = 7")
+            except sqlite3.OperationalError as error:
+                tried.append(str(error))
+        return write(*args)
+
+    monkeypatch.setattr(patch_log, "write", interrupted)
+    await store.commit("board", 1, {"a": 2}, replace("/a", 2))
+    assert tried == ["database is locked"]
+    assert await SQLiteStore(store.path).load("board") == (2, {"a": 2})
+    await store.aclose()
+
+
+async def test_whoever_writes_holds_the_lock_beside_the_file(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opening, creating and setting aside must not meet, nor a checkpoint a commit."""
+    monkeypatch.setattr(filelock, "PATIENCE", 0.01)
+    assert store.path is not None
+    lock = store.path.with_name(".state.sqlite3.lock")
+    with (
+        filelock.FileLock(lock, store.path),
+        pytest.raises(StoreError, match="stays locked"),
+    ):
+        await store.commit("board", 0, {}, [])
+    await store.commit("board", 0, {"a": 1}, [])
+    with filelock.FileLock(lock, store.path):
+        assert await store.load("board") == (1, {"a": 1}), "reading waits for nobody"
+        with pytest.raises(StoreError, match="stays locked"):
+            await store.commit("board", 1, {}, [])
+        with pytest.raises(StoreError, match="stays locked"):
+            await SQLiteStore(store.path).load("board")
+    await store.aclose()
+
+
+async def test_another_program_that_keeps_the_file_is_waited_for_but_not_forever(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.commit("board", 0, {"a": 1}, [])
+    monkeypatch.setattr(sqlite_file, "PATIENCE", 0.05)
+    with closing(open_by_hand(store)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="stays locked by another program; close"):
+            await store.commit("board", 1, {"a": 2}, replace("/a", 2))
+        assert await store.load("board") == (1, {"a": 1})
+        other.execute("ROLLBACK")
+        await store.commit("board", 1, {"a": 2}, replace("/a", 2))
+    await store.aclose()
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [("MAX_PATCHES", "short"), ("MIN_LOG", "long " * 50)],
+)
+async def test_the_log_is_bounded_by_count_and_by_bytes(
+    store: SQLiteStore, limit: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patch_log, limit, 10 if limit == "MAX_PATCHES" else 2_000)
+    lengths = []
+    for revision in range(40):
+        document: Any = {"text": f"{text}{revision}"}
+        await store.commit("board", revision, document, replace("/text", document["text"]))
+        with closing(open_by_hand(store)) as other:
+            ((count, size),) = other.execute(
+                "SELECT count(*), total(length(CAST(operations AS BLOB))) FROM patches"
+            ).fetchall()
+            lengths.append((count, size))
+            if count:
+                assert other.execute(
+                    "SELECT total FROM patches ORDER BY revision DESC LIMIT 1"
+                ).fetchall() == [(size,)]
+        assert await SQLiteStore(store.path).load("board") == (revision + 1, document)
+    assert max(count for count, size in lengths) == (10 if limit == "MAX_PATCHES" else 6)
+    assert max(size for count, size in lengths) <= 2_000
+    assert sum(count == 0 for count, size in lengths) > 3
+    await store.aclose()
+
+
+async def test_only_what_others_changed_is_read(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.commit("board", 0, {"items": ["a"], "rest": {}}, [])
+    ours = await store.load("board")
+    other = SQLiteStore(store.path)
+    await other.commit("board", 1, {"items": ["b"], "rest": {}}, replace("/items/0", "b"))
+    read: list[object] = []
+    parse = patch_log._parse
+
+    def noting(text: object) -> Any:
+        read.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(patch_log, "_parse", noting)
+    theirs = await store.load("board")
+    assert read == [b'[{"op":"replace","path":"/items/0","value":"b"}]']
+    assert ours is not None
+    assert theirs is not None
+    documents: Any = ours.document, theirs.document
+    assert documents[0]["rest"] is documents[1]["rest"]
+    assert await store.load("board") is theirs
+    await store.aclose()
+    await other.aclose()
+
+
+async def test_commits_of_ones_own_leave_the_other_documents_current(store: SQLiteStore) -> None:
+    await store.commit("one", 0, {}, [])
+    await store.commit("two", 0, {}, [])
+    await store.commit("two", 1, {"a": 1}, [])
+    assert store.is_current("one", 1)
+    other = SQLiteStore(store.path)
+    await other.commit("three", 0, {}, [])
+    assert not store.is_current("one", 1), "it may be another: nobody has looked yet"
+    await store.load("one")
+    assert store.is_current("one", 1)
+    assert not store.is_current("two", 2)
+    await store.aclose()
+    await other.aclose()
+
+
+async def test_the_file_is_looked_at_only_while_somebody_watches(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "LOOK_EVERY", 0.001)
+    await store.commit("board", 0, {}, [])
+    work = store._work()
+    leave = [store.watch("board", lambda: None), store.watch("other", lambda: None)]
+    ticker = work._ticker
+    assert ticker is not None
+    leave[0]()
+    assert work._ticker is ticker
+    leave[1]()
+    assert work._ticker is None
+    await store.aclose()
+
+
+async def test_closing_leaves_one_file(store: SQLiteStore, tmp_path: Path) -> None:
+    other = SQLiteStore(store.path)
+    await store.commit("board", 0, {"a": 1}, [])
+    assert await other.load("board") == (1, {"a": 1})
+    await store.commit("board", 1, {"a": 2}, replace("/a", 2))
+    await store.aclose()
+    assert (tmp_path / "state.sqlite3-wal").stat().st_size == 0, "it is all in the file"
+    await other.aclose()
+    assert sorted(os.listdir(tmp_path)) == [".state.sqlite3.lock", "state.sqlite3"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE documents SET snapshot = '{' WHERE key = x'626f617264'",
+        "UPDATE documents SET snapshot = x'ff' WHERE key = x'626f617264'",
+        "UPDATE documents SET snapshot = 'NaN' WHERE key = x'626f617264'",
+        "UPDATE documents SET snapshot = 5 WHERE key = x'626f617264'",
+        "UPDATE documents SET snapshot = '[]' WHERE key = x'626f617264'",
+        "UPDATE patches SET operations = '[1]'",
+        "UPDATE patches SET operations = '{}'",
+        'UPDATE patches SET operations = \'[{"op": "hunter2"}]\'',
+        "UPDATE patches SET operations = 'hunter2'",
+        "UPDATE patches SET revision = 9",
+    ],
+)
+async def test_a_damaged_document_is_set_aside_and_the_others_stay(
+    store: SQLiteStore, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await store.commit("board", 0, {"a": "hunter2"}, [])
+    await store.commit("board", 1, {"a": 2}, replace("/a", 2))
+    await store.commit("other", 0, {"b": 1}, [])
+    await store.aclose()
+    with closing(open_by_hand(store)) as other:
+        other.execute(damage)
+        before = other.execute("SELECT snapshot FROM documents").fetchall()
+    state = await SharedState.open(store, "board", initial=lambda: {"new": 1})
+    assert state.damage is not None
+    assert "board.damaged-" in state.damage
+    assert state.damage in caplog.text
+    assert "hunter2" not in caplog.text
+    assert (state.revision, state.document) == (0, {"new": 1})
+    await state.update(lambda draft: draft.update(new=2))
+    assert await store.load("other") == (1, {"b": 1})
+    with closing(open_by_hand(store)) as other:
+        rows = other.execute("SELECT CAST(key AS TEXT), snapshot FROM documents").fetchall()
+    assert [text for key, text in rows if key != "board"] == [text for (text,) in before]
+    await store.aclose()
+
+
+async def test_a_file_damaged_in_use_is_set_aside_with_its_log(
+    store: SQLiteStore, tmp_path: Path
+) -> None:
+    await store.commit("board", 0, {"text": ["x" * 1000] * 100}, [])
+    with closing(open_by_hand(store)) as other:
+        other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    await store.commit("other", 0, {}, [])
+    path = tmp_path / "state.sqlite3"
+    log = (tmp_path / "state.sqlite3-wal").read_bytes()
+    assert log
+    content = path.read_bytes()
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (len(content) - 4096))
+    damaged = path.read_bytes()
+    newcomer = SQLiteStore(path)
+    with pytest.raises(DamagedDocument) as caught:
+        await newcomer.load("board")
+    aside = next(name for name in os.listdir(tmp_path) if name.endswith("Z-wal"))[: -len("-wal")]
+    assert aside in str(caught.value)
+    assert (tmp_path / aside).read_bytes() == damaged
+    assert (tmp_path / f"{aside}-wal").read_bytes() == log
+    # Who had it open goes on with the new file.
+    assert await store.load("board") is None
+    await store.commit("board", 0, {"a": 1}, [])
+    assert await newcomer.load("board") == (1, {"a": 1})
+    assert (tmp_path / f"{aside}-wal").read_bytes() == log
+    await store.aclose()
+    await newcomer.aclose()
+    assert (tmp_path / aside).read_bytes() == damaged
+
+
+async def test_an_empty_file_with_a_log_loses_no_log(store: SQLiteStore, tmp_path: Path) -> None:
+    """SQLite would take the file for a new one, and delete the log."""
+    path = tmp_path / "state.sqlite3"
+    path.write_bytes(b"")
+    path.with_name("state.sqlite3-wal").write_bytes(b"what was committed")
+    with pytest.raises(DamagedDocument, match="empty"):
+        await store.load("board")
+    (log,) = [name for name in os.listdir(tmp_path) if name.endswith("Z-wal")]
+    assert (tmp_path / log).read_bytes() == b"what was committed"
+
+
+async def test_a_log_that_was_left_alone_is_not_put_into_a_new_file(
+    store: SQLiteStore, tmp_path: Path
+) -> None:
+    await store.commit("board", 0, {"old": True}, [])
+    for name in ("state.sqlite3", "state.sqlite3-wal"):
+        (tmp_path / f"copy-{name}").write_bytes((tmp_path / name).read_bytes())
+    await store.aclose()
+    (tmp_path / "state.sqlite3").unlink()
+    os.replace(tmp_path / "copy-state.sqlite3-wal", tmp_path / "state.sqlite3-wal")
+    assert await store.load("board") is None
+    await store.commit("new", 0, {}, [])
+    assert await store.load("board") is None
+    assert any(name.endswith("Z-wal") for name in os.listdir(tmp_path))
+    await store.aclose()
+
+
+async def test_a_database_of_another_program_is_left_alone(
+    store: SQLiteStore, tmp_path: Path
+) -> None:
+    with closing(open_by_hand(store)) as other:
+        other.execute("CREATE TABLE documents (key)")
+    content = (tmp_path / "state.sqlite3").read_bytes()
+    for _ in range(2):
+        with pytest.raises(StoreError, match="of another program: give SQLiteStore another path"):
+            await store.load("board")
+        with pytest.raises(StoreError, match="another program"):
+            await store.commit("board", 0, {}, [])
+    assert (tmp_path / "state.sqlite3").read_bytes() == content
+
+
+async def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is a folder: give SQLiteStore the path of a file"):
+        await SQLiteStore(tmp_path).load("board")
+    await SQLiteStore(tmp_path).aclose()
+
+
+async def test_a_full_disk_is_an_error_that_says_what_to_do_and_nothing_is_lost(
+    store: SQLiteStore,
+) -> None:
+    state = await SharedState.open(store, "board", initial=lambda: {"a": 1})
+    await state.update(lambda draft: draft.update(a=2))
+    connection_of(store).execute("PRAGMA max_page_count = 1").fetchall()
+    with pytest.raises(StoreError, match="No space left on device; free some space"):
+        await state.update(lambda draft: draft.update(text="x" * 100_000))
+    assert (state.revision, state.document) == (1, {"a": 2})
+    await state.update(lambda draft: draft.update(a=3))
+    assert await SQLiteStore(store.path).load("board") == (2, {"a": 3})
+    await store.aclose()
+
+
+async def test_a_file_without_permission_is_an_error_that_says_what_to_do(
+    store: SQLiteStore, tmp_path: Path
+) -> None:
+    await store.commit("board", 0, {"a": 1}, [])
+    connection_of(store).execute("PRAGMA query_only = ON")
+    with pytest.raises(StoreError, match=f"make {tmp_path} writable for you, or give the store"):
+        await store.commit("board", 1, {"a": 2}, replace("/a", 2))
+    assert await store.load("board") == (1, {"a": 1})
+    await store.aclose()
+
+
+async def test_the_session_says_where_the_file_is_if_the_author_does_not(tmp_path: Path) -> None:
+    store = SQLiteStore(name="boards")
+    with pytest.raises(StoreError, match="needs a path"):
+        await store.load("board")
+    resolved = store.resolve(tmp_path / "artifacts")
+    await resolved.commit("board", 0, {}, [])
+    await resolved.aclose()
+    assert (tmp_path / "artifacts" / "boards.sqlite3").is_file()
+    assert SQLiteStore().resolve(tmp_path).path == tmp_path / "state.sqlite3"
+    own = SQLiteStore(tmp_path / "own.sqlite3")
+    assert own.resolve(tmp_path) is own
+
+
+async def test_a_conflict_creates_no_document(store: SQLiteStore) -> None:
+    with pytest.raises(RevisionConflict):
+        await store.commit("board", 4, {}, [])
+    assert await store.load("board") is None
+    await store.aclose()
+
+
+IMPORTS = """
+import sys
+from canvas_provider import SQLiteStore
+SQLiteStore("x").resolve(None), SQLiteStore()
+heavy = ("asyncio", "sqlite3", "pydantic", "concurrent.futures")
+print([name for name in heavy if name in sys.modules])
+"""
+
+
+def test_naming_the_store_loads_neither_asyncio_nor_sqlite3() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", IMPORTS], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "[]"

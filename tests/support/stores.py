@@ -1,0 +1,59 @@
+"""The stores that the contract is held against, and how to make, find and damage what they keep."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from canvas_provider.state.json_file import JSONFileStore
+from canvas_provider.state.memory import MemoryStore
+from canvas_provider.state.sqlite import SQLiteStore
+from canvas_provider.state.store import Store
+
+
+@dataclass(frozen=True)
+class StoreKind:
+    """One class of stores."""
+
+    name: str
+    make: Callable[[Path], Store]
+    """Return a store that keeps its files in a folder; each one made finds the same documents."""
+    file: str = ""
+    """The file of the document `board`; none where documents die with the process."""
+    beside: frozenset[str] = frozenset()
+    """What may lie beside it while it is in use."""
+
+    @property
+    def is_durable(self) -> bool:
+        return self.file != ""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+MEMORY: Final = StoreKind("memory", lambda folder: MemoryStore())
+JSON_FILE: Final = StoreKind(
+    "json_file",
+    JSONFileStore,
+    "board.json",
+    frozenset({".board.json.lock", ".board.json.tmp"}),
+)
+SQLITE: Final = StoreKind(
+    "sqlite",
+    lambda folder: SQLiteStore(folder / "state.sqlite3"),
+    "state.sqlite3",
+    frozenset(
+        {
+            "state.sqlite3-wal",
+            "state.sqlite3-shm",
+            ".state.sqlite3.lock",
+            ".state.sqlite3.new",
+            ".state.sqlite3.new-journal",
+            ".state.sqlite3.new-wal",
+            ".state.sqlite3.new-shm",
+        }
+    ),
+)
+
+KINDS: Final = {kind.name: kind for kind in (MEMORY, JSON_FILE, SQLITE)}
+DURABLE: Final = [kind for kind in KINDS.values() if kind.is_durable]
