@@ -44,6 +44,8 @@ ODD_KEYS = [
     "line\nbreak",
     "nul\0inside",
     "\ud800",
+    "\udfff",
+    "?",
     "'; DROP TABLE documents; --",
     "x" * 5000,
     "x" * 5001,

@@ -1,5 +1,6 @@
 """The SQLite file: what is written, what is found in it, and what others do to it."""
 
+import asyncio
 import os
 import sqlite3
 import subprocess
@@ -194,6 +195,20 @@ async def test_only_what_others_changed_is_read(
     await other.aclose()
 
 
+async def test_what_is_known_of_one_file_is_not_taken_for_anothers(
+    store: SQLiteStore, tmp_path: Path
+) -> None:
+    backup = SQLiteStore(tmp_path / "backup.sqlite3")
+    for made, name in ((store, "used"), (backup, "backup")):
+        await made.commit("board", 0, {"of": name, "n": 0}, [])
+        for n in (1, 2):
+            await made.commit("board", n, {"of": name, "n": n}, replace("/n", n))
+    await backup.aclose()
+    os.replace(tmp_path / "backup.sqlite3", tmp_path / "state.sqlite3")
+    assert await store.load("board") == (3, {"of": "backup", "n": 2})
+    await store.aclose()
+
+
 async def test_commits_of_ones_own_leave_the_other_documents_current(store: SQLiteStore) -> None:
     await store.commit("one", 0, {}, [])
     await store.commit("two", 0, {}, [])
@@ -223,6 +238,26 @@ async def test_the_file_is_looked_at_only_while_somebody_watches(
     leave[1]()
     assert work._ticker is None
     await store.aclose()
+
+
+async def test_who_begins_to_watch_late_hears_of_what_came_before(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "LOOK_EVERY", 0.001)
+    other = SQLiteStore(store.path)
+    for key in ("first", "late"):
+        await store.commit(key, 0, {}, [])
+    first, late = asyncio.Event(), asyncio.Event()
+    store.watch("first", first.set)
+    await other.commit("late", 1, {"a": 1}, [])
+    await other.commit("first", 1, {"a": 1}, [])
+    async with asyncio.timeout(5):
+        # Both commits were looked at now.
+        await first.wait()
+        store.watch("late", late.set)
+        await late.wait()
+    await store.aclose()
+    await other.aclose()
 
 
 async def test_closing_leaves_one_file(store: SQLiteStore, tmp_path: Path) -> None:
@@ -305,6 +340,26 @@ async def test_a_file_damaged_in_use_is_set_aside_with_its_log(
     await store.aclose()
     await newcomer.aclose()
     assert (tmp_path / aside).read_bytes() == damaged
+
+
+async def test_setting_aside_writes_to_nothing(store: SQLiteStore, tmp_path: Path) -> None:
+    """The last to close a file moves its log into it, unless it has another name."""
+    await store.commit("board", 0, {"text": ["x" * 1000] * 100}, [])
+    with closing(open_by_hand(store)) as other:
+        other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    await store.commit("other", 0, {}, [])
+    content = (tmp_path / "state.sqlite3").read_bytes()
+    log = (tmp_path / "state.sqlite3-wal").read_bytes()
+    await store.aclose()
+    # As `kill -9` leaves it, and then a page of it is lost.
+    content = content[:-4096] + b"\xff" * 4096
+    (tmp_path / "state.sqlite3").write_bytes(content)
+    (tmp_path / "state.sqlite3-wal").write_bytes(log)
+    with pytest.raises(DamagedDocument):
+        await SQLiteStore(store.path).load("board")
+    (aside,) = [name[:-4] for name in os.listdir(tmp_path) if name.endswith("Z-wal")]
+    assert (tmp_path / aside).read_bytes() == content
+    assert (tmp_path / f"{aside}-wal").read_bytes() == log
 
 
 async def test_an_empty_file_with_a_log_loses_no_log(store: SQLiteStore, tmp_path: Path) -> None:
