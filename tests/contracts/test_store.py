@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from canvas_provider.state.json import equal
 from canvas_provider.state.patch import diff
 from canvas_provider.state.registry import StateRegistry
 from canvas_provider.state.shared import Revision, SharedState
-from canvas_provider.state.store import Store
+from canvas_provider.state.store import Store, Stored
 from tests.support.require import ROOT
 from tests.support.stores import DURABLE, KINDS, StoreKind
 
@@ -74,6 +75,15 @@ async def store(kind: StoreKind, tmp_path: Path) -> AsyncIterator[Store]:
     await made.aclose()
 
 
+async def load_anew(kind: StoreKind, folder: Path, key: str) -> Stored | None:
+    """Load as a process does that has just started."""
+    store = kind.make(folder)
+    try:
+        return await store.load(key)
+    finally:
+        await store.aclose()
+
+
 async def test_a_key_without_a_document_is_at_revision_0(store: Store) -> None:
     assert await store.load("board") is None
     assert store.is_current("board", 0)
@@ -106,9 +116,7 @@ async def test_a_commit_without_operations_stores_the_document_as_it_is(
     await store.commit("board", 0, {"a": 1}, [])
     await store.commit("board", 1, {"b": 2}, [])
     await store.aclose()
-    again = durable.make(tmp_path)
-    assert await again.load("board") == (2, {"b": 2})
-    await again.aclose()
+    assert await load_anew(durable, tmp_path, "board") == (2, {"b": 2})
 
 
 @pytest.mark.parametrize("expected", [0, 2, 7])
@@ -348,9 +356,7 @@ async def test_what_was_begun_before_closing_is_done(durable: StoreKind, tmp_pat
     await store.aclose()
     async with asyncio.timeout(5):
         await committing
-    again = durable.make(tmp_path)
-    assert await again.load("board") == (1, {"a": 1})
-    await again.aclose()
+    assert await load_anew(durable, tmp_path, "board") == (1, {"a": 1})
 
 
 async def test_files_are_private_to_the_user(durable: StoreKind, tmp_path: Path) -> None:
@@ -432,9 +438,7 @@ async def test_a_file_that_was_removed_begins_anew(durable: StoreKind, tmp_path:
     (tmp_path / durable.file).unlink()
     assert await state.update(lambda draft: draft["a"]) == 1
     await state.update(lambda draft: draft.update(a=3))
-    reader = durable.make(tmp_path)
-    assert await reader.load("board") == (1, {"a": 3})
-    await reader.aclose()
+    assert await load_anew(durable, tmp_path, "board") == (1, {"a": 3})
     await store.aclose()
 
 
@@ -454,7 +458,7 @@ async def test_a_file_that_was_replaced_is_the_one_in_use(
     assert caught.value.actual == 5
     await store.commit("board", 5, {"n": 9}, [])
     await store.aclose()
-    assert await durable.make(tmp_path / "used").load("board") == (6, {"n": 9})
+    assert await load_anew(durable, tmp_path / "used", "board") == (6, {"n": 9})
 
 
 async def test_a_link_is_followed_and_stays_a_link(durable: StoreKind, tmp_path: Path) -> None:
@@ -466,7 +470,7 @@ async def test_a_link_is_followed_and_stays_a_link(durable: StoreKind, tmp_path:
     await store.commit("board", 0, {"a": 1}, [])
     await store.aclose()
     assert link.is_symlink()
-    assert await durable.make(tmp_path / "elsewhere").load("board") == (1, {"a": 1})
+    assert await load_anew(durable, tmp_path / "elsewhere", "board") == (1, {"a": 1})
 
 
 async def test_a_place_that_is_no_folder_is_a_store_error(
@@ -539,33 +543,37 @@ async def count_action(state: dict, name: str) -> None:
     count(state, name)
 
 async def persist(call):
-    while True:
-        try:
-            return await call()
-        except CanvasError as error:
-            if error.code != "revision_conflict":
-                raise
+    for _ in range(4):
+        while True:
+            try:
+                await call()
+                break
+            except CanvasError as error:
+                if error.code != "revision_conflict":
+                    raise
+
+async def run(times, call):
+    print("ready", flush=True)
+    await asyncio.to_thread(sys.stdin.readline)
+    await asyncio.gather(*(persist(call) for _ in range(int(times))))
 
 async def main(kind, folder, name, times):
     store = KINDS[kind].make(Path(folder))
-    writers = range(int(times))
     if name in ("w0", "w1"):
         state = await SharedState.open(store, "board", initial=dict)
-        update = lambda: state.update(lambda draft: count(draft, name))
-        await asyncio.gather(*(persist(update) for _ in writers))
+        await run(times, lambda: state.update(lambda draft: count(draft, name)))
         await store.aclose()
     else:
         async with open_canvas(canvas, store=store) as panel:
-            act = lambda: panel.agent.count(name=name)
-            await asyncio.gather(*(persist(act) for _ in writers))
+            await run(times, lambda: panel.agent.count(name=name))
 
 asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def start(code: str, *args: object) -> asyncio.subprocess.Process:
+async def start(code: str, *args: object) -> Process:
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-c", code, *map(str, args), stdout=subprocess.PIPE, cwd=ROOT
+        sys.executable, "-c", code, *map(str, args), stdin=PIPE, stdout=PIPE, cwd=ROOT
     )
 
 
@@ -573,16 +581,21 @@ async def start(code: str, *args: object) -> asyncio.subprocess.Process:
 async def test_four_processes_of_fifty_writers_lose_no_update(
     durable: StoreKind, tmp_path: Path
 ) -> None:
-    """Two processes use `update`, two an action with a draft."""
+    """Two processes use `update`, two an action with a draft. They begin together."""
     writers = {"w0": 13, "w1": 13, "w2": 12, "w3": 12}
     async with asyncio.timeout(120):
         running = [
             await start(WRITER, durable.name, tmp_path, name, count)
             for name, count in writers.items()
         ]
-        assert [await process.wait() for process in running] == [0, 0, 0, 0]
+        for process in running:
+            assert process.stdout is not None
+            assert await process.stdout.readline() == b"ready\n"
+        await asyncio.gather(*(process.communicate(b"go\n") for process in running))
+    assert [process.returncode for process in running] == [0, 0, 0, 0]
     store = durable.make(tmp_path)
-    assert await store.load("board") == (50, {"n": 50, **writers})
+    updates = {name: 4 * count for name, count in writers.items()}
+    assert await store.load("board") == (200, {"n": 200, **updates})
     await store.aclose()
 
 
@@ -593,7 +606,7 @@ from canvas_provider.state import patch_log
 from canvas_provider.state.shared import SharedState
 from tests.support.stores import KINDS
 
-patch_log.MAX_PATCHES = 9
+patch_log.MAX_PATCHES = 2
 
 async def main(kind, folder, last):
     store = KINDS[kind].make(Path(folder))

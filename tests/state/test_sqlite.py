@@ -16,6 +16,7 @@ from canvas_provider.state import database, filelock, patch_log, sqlite_file
 from canvas_provider.state.difference import Operation
 from canvas_provider.state.shared import SharedState
 from canvas_provider.state.sqlite import SQLiteStore
+from canvas_provider.state.store import Stored
 
 
 def open_by_hand(store: SQLiteStore) -> sqlite3.Connection:
@@ -28,6 +29,15 @@ def connection_of(store: SQLiteStore) -> sqlite3.Connection:
     connection = store._work()._file._connection
     assert connection is not None
     return connection
+
+
+async def load_anew(store: SQLiteStore, key: str) -> Stored | None:
+    """Load as a process does that has just started."""
+    other = SQLiteStore(store.path)
+    try:
+        return await other.load(key)
+    finally:
+        await other.aclose()
 
 
 def replace(path: str, value: Any) -> list[Operation]:
@@ -72,11 +82,9 @@ async def test_a_commit_is_all_or_nothing(store: SQLiteStore) -> None:
     )
     with pytest.raises(StoreError):
         await store.commit("board", 2, {"b": 1}, [])
-    reader = SQLiteStore(store.path)
-    assert await reader.load("board") == (2, {"a": 2})
+    assert await load_anew(store, "board") == (2, {"a": 2})
     assert await store.load("board") == (2, {"a": 2})
     await store.commit("board", 2, {"a": 3}, replace("/a", 3))
-    await reader.aclose()
     await store.aclose()
 
 
@@ -100,7 +108,7 @@ async def test_between_checking_the_revision_and_writing_nobody_else_commits(
     monkeypatch.setattr(patch_log, "write", interrupted)
     await store.commit("board", 1, {"a": 2}, replace("/a", 2))
     assert tried == ["database is locked"]
-    assert await SQLiteStore(store.path).load("board") == (2, {"a": 2})
+    assert await load_anew(store, "board") == (2, {"a": 2})
     await store.aclose()
 
 
@@ -122,7 +130,7 @@ async def test_whoever_writes_holds_the_lock_beside_the_file(
         with pytest.raises(StoreError, match="stays locked"):
             await store.commit("board", 1, {}, [])
         with pytest.raises(StoreError, match="stays locked"):
-            await SQLiteStore(store.path).load("board")
+            await load_anew(store, "board")
     await store.aclose()
 
 
@@ -162,7 +170,7 @@ async def test_the_log_is_bounded_by_count_and_by_bytes(
                 assert other.execute(
                     "SELECT total FROM patches ORDER BY revision DESC LIMIT 1"
                 ).fetchall() == [(size,)]
-        assert await SQLiteStore(store.path).load("board") == (revision + 1, document)
+        assert await load_anew(store, "board") == (revision + 1, document)
     assert max(count for count, size in lengths) == (10 if limit == "MAX_PATCHES" else 6)
     assert max(size for count, size in lengths) <= 2_000
     assert sum(count == 0 for count, size in lengths) > 3
@@ -356,7 +364,7 @@ async def test_setting_aside_writes_to_nothing(store: SQLiteStore, tmp_path: Pat
     (tmp_path / "state.sqlite3").write_bytes(content)
     (tmp_path / "state.sqlite3-wal").write_bytes(log)
     with pytest.raises(DamagedDocument):
-        await SQLiteStore(store.path).load("board")
+        await load_anew(store, "board")
     (aside,) = [name[:-4] for name in os.listdir(tmp_path) if name.endswith("Z-wal")]
     assert (tmp_path / aside).read_bytes() == content
     assert (tmp_path / f"{aside}-wal").read_bytes() == log
@@ -419,7 +427,7 @@ async def test_a_full_disk_is_an_error_that_says_what_to_do_and_nothing_is_lost(
         await state.update(lambda draft: draft.update(text="x" * 100_000))
     assert (state.revision, state.document) == (1, {"a": 2})
     await state.update(lambda draft: draft.update(a=3))
-    assert await SQLiteStore(store.path).load("board") == (2, {"a": 3})
+    assert await load_anew(store, "board") == (2, {"a": 3})
     await store.aclose()
 
 
