@@ -216,8 +216,9 @@ class SQLiteFile:
     def _open(self) -> None:
         """Open the file that is there. The lock must be ours."""
         path = self.path
-        if path.is_dir():
-            raise StoreError(f"{path} is a folder: give SQLiteStore the path of a file")
+        if not path.is_file():
+            # A folder, or a pipe, which would be waited for.
+            raise StoreError(f"{path} is not a file: give SQLiteStore the path of one")
         if path.stat().st_size == 0:
             # SQLite would take it for a new file, and delete the log that belongs to it.
             raise _Damage("it is empty")

@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -411,10 +412,19 @@ async def test_a_database_of_another_program_is_left_alone(
     assert (tmp_path / "state.sqlite3").read_bytes() == content
 
 
-async def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is a folder: give SQLiteStore the path of a file"):
-        await SQLiteStore(tmp_path).load("board")
-    await SQLiteStore(tmp_path).aclose()
+@pytest.mark.parametrize("make", [os.mkdir, getattr(os, "mkfifo", os.mkdir)])
+async def test_a_folder_or_pipe_is_left_alone(
+    store: SQLiteStore, make: Callable[[Path], None]
+) -> None:
+    assert store.path is not None
+    make(store.path)
+    async with asyncio.timeout(5):
+        with pytest.raises(StoreError, match="is not a file: give SQLiteStore the path of one"):
+            await store.load("board")
+        with pytest.raises(StoreError, match="is not a file"):
+            await store.commit("board", 0, {}, [])
+        await store.aclose()
+    assert sorted(os.listdir(store.path.parent)) == [".state.sqlite3.lock", "state.sqlite3"]
 
 
 async def test_a_full_disk_is_an_error_that_says_what_to_do_and_nothing_is_lost(
