@@ -288,7 +288,8 @@ async def opened(
     ] = "",
 ) -> Opened:
     board = ctx.state.value
-    if board.date:
+    # The board of a later day is a plan, and that of an earlier one a memory.
+    if board.date == diary.today or (board.date > diary.today and ctx.state.revision == 0):
         for earlier in diary.days_before(board.date)[:DAYS_BACK]:
             try:
                 await follow(ctx, earlier)
@@ -595,7 +596,8 @@ async def bring_back(ctx: CanvasContext[Board], task_id: TaskId) -> Task:
         if there.status == "done" or there.carried_to:
             what = "done" if there.status == "done" else "carried on"
             raise CanvasError("task_moved_on", f"It is {what} on the board of {other.date}.")
-        notes[:] = [copy_note(note) for note in there.notes if note.who != "system"]
+        came = arrival(board.date)
+        notes[:] = [copy_note(note) for note in there.notes if note.text != came]
         other.tasks.remove(there)
         if other.focus == there.id:
             other.focus = ""
@@ -641,8 +643,7 @@ async def recap(board: Board) -> str:
 async def follow(ctx: CanvasContext[Board], earlier: str) -> None:
     """Begin a day with the counters of an earlier one, and with what is not finished there.
 
-    Tasks come along only to today: the board of a later day is a plan, that of an earlier one a
-    memory.
+    Tasks and thoughts come along to today's board only.
     """
     async with diary.open(earlier) as state:
         before = state.value
@@ -682,12 +683,15 @@ def arrive(board: Board, day: str, tasks: Iterable[Task], thoughts: Iterable[Tho
             continue
         new = Task(next_id(board, "task"), task.title, came_from=origin)
         new.notes = [Note(next_id(board, "note"), n.text, n.at, n.who) for n in task.notes]
-        text = f"Came along from {weekday(day)}. A new day, a fresh start."
-        new.notes.append(Note(next_id(board, "note"), text, stamp(), "system"))
+        new.notes.append(Note(next_id(board, "note"), arrival(day), stamp(), "system"))
         board.tasks.append(new)
     for thought in thoughts:
         if (origin := f"{day}/{thought.id}") not in known:
             board.thoughts.append(Thought(next_id(board, "thought"), thought.text, origin))
+
+
+def arrival(day: str) -> str:
+    return f"Came along from {weekday(day)}. A new day, a fresh start."
 
 
 def depart(board: Board, ids: set[str], day: str) -> None:

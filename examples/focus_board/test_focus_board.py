@@ -347,6 +347,25 @@ async def test_a_carried_task_can_be_taken_back(open_board: Open) -> None:
             assert tomorrow.state["tasks"] == []
 
 
+async def test_the_next_days_panel_is_told_at_once(open_board: Open) -> None:
+    async with open_board() as panel, open_board(input={"date": TUESDAY}) as tomorrow:
+        await tomorrow.person.add_task(title="Planned")
+        await panel.person.add_task(title="Half done")
+        await panel.agent.carry_over()
+        await tomorrow.events.wait_for("patch", lambda event: event.data["author"] == "system")
+        assert titles(tomorrow)["todo"] == ["Planned", "Half done"]
+        await tomorrow.person.move_task(task_id=last(tomorrow), status="doing")
+        assert titles(tomorrow)["doing"] == ["Half done"]
+
+
+async def test_a_day_that_is_looked_back_at_stays_as_it_was(open_board: Open, kept: Diary) -> None:
+    async with open_board(input={"date": "2026-11-28"}) as panel:
+        await panel.person.add_task(title="Half done")
+    async with open_board(input={"date": "2026-11-29"}) as panel:
+        assert panel.revision == 0
+    assert [path.name for path in sorted(kept.folder.glob("*.json"))] == ["2026-11-28.json"]
+
+
 async def test_a_task_that_is_done_there_stays_there(open_board: Open) -> None:
     async with open_board() as panel:
         task = await panel.person.add_task(title="Half done")

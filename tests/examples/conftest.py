@@ -1,12 +1,14 @@
-"""The kanban in a headless Chromium."""
+"""The examples in a headless Chromium."""
 
 import copy
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from playwright.async_api import Page
 
-from canvas_provider import MemoryStore
+from canvas_provider import JSONFileStore, MemoryStore
+from examples.focus_board.extension import diary, focus_board
 from examples.kanban.extension import kanban
 from tests.support.browser import Visit, anyio_backend, browser, visit
 from tests.support.live import Live, open_live
@@ -39,7 +41,20 @@ def look(visit: Visit) -> Callable[..., Awaitable[Page]]:
             reduced_motion="reduce" if calm else "no-preference",
             has_touch=touch,
         )
-        await page.wait_for_selector(".columns")
+        await page.wait_for_selector(".columns, #sheet:not([aria-busy])")
         return page
 
     return look
+
+
+@pytest.fixture
+async def focus_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Live]:
+    """Today's focus board with two tasks, in a folder of the test's own."""
+    monkeypatch.setattr(diary, "folder", tmp_path)
+    monkeypatch.setattr(diary, "shown", {})
+    canvas = copy.copy(focus_board)
+    canvas.store = JSONFileStore(tmp_path)
+    async with open_live(canvas) as live:
+        await live.agent("add_task", title="Write the guide")
+        await live.agent("add_task", title="Call Ben")
+        yield live

@@ -95,7 +95,8 @@ const feed = new FeedView(find("feed"));
 /** @type {Board | null} */
 let shown = null;
 
-canvas.subscribe((board, { author }) => {
+canvas.subscribe((state, { author }) => {
+  const board = complete(state);
   const moments = shown ? newMoments(shown.feed, board.feed) : [];
   find("sheet").removeAttribute("aria-busy");
   for (const view of [tasks, counters, thoughts, feed]) view.update(board);
@@ -110,8 +111,28 @@ canvas.subscribe((board, { author }) => {
     const view = tasks.views.get(moment.about) ?? counters.views.get(moment.about);
     if (moment.who === "agent" && view) mark(view.element, `Agent ${DEEDS[moment.kind] ?? "changed this"}`);
   }
-  shown = structuredClone(board); // canvas.js changes its own in place
+  shown = board;
 });
+
+/**
+ * Copy the state, which canvas.js changes in place, and fill in what has a default: what was added
+ * in an editor may lack it for a moment, until the extension has filled it in for good.
+ *
+ * @returns {Board}
+ */
+function complete(state) {
+  const fill = (defaults, items = []) => items.map((item) => ({ ...defaults, ...item }));
+  const { tasks, counters, thoughts, feed, ...rest } = structuredClone(state);
+  return {
+    date: "", name: "", focus: "", ...rest,
+    tasks: fill({ status: "todo", notes: [], done_at: "", carried_to: "" }, tasks).map(
+      (task) => ({ ...task, notes: fill({ at: "", who: "person" }, task.notes) }),
+    ),
+    counters: fill({ value: 0, target: 0, step: 1 }, counters),
+    thoughts: fill({}, thoughts),
+    feed: fill({}, feed),
+  };
+}
 
 /** @param {Board} board */
 function updateTop(board) {
