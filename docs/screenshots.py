@@ -1,13 +1,16 @@
-"""Take the README's pictures of the kanban, from the real page: `python -m docs.screenshots`."""
+"""Take the README's pictures from the examples' real pages: `python -m docs.screenshots`."""
 
 import asyncio
 import copy
 import shutil
+import tempfile
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, Page, async_playwright
 
-from canvas_provider import MemoryStore
+from canvas_provider import JSONFileStore, MemoryStore
+from examples.focus_board.extension import diary, focus_board
 from examples.kanban.extension import kanban
 from tests.support.live import Live, open_live
 
@@ -23,37 +26,81 @@ CARDS = [
 ]
 
 
-async def take(browser: Browser, live: Live, scheme: str, path: Path) -> None:
+MORNING = datetime(2026, 11, 30, 9, 5, tzinfo=UTC)
+
+
+async def visit(browser: Browser, live: Live, scheme: str, width: int) -> Page:
     context = await browser.new_context(
-        viewport={"width": 960, "height": 500},
+        viewport={"width": width, "height": width * 25 // 48},  # side by side: one shape
         device_scale_factor=2,
         color_scheme="dark" if scheme == "dark" else "light",
         reduced_motion="reduce",
     )
     page = await context.new_page()
+    await page.clock.set_fixed_time(MORNING)
     await page.goto(live.url)
+    return page
+
+
+async def take_kanban(browser: Browser, live: Live, scheme: str, path: Path) -> None:
+    page = await visit(browser, live, scheme, 960)
     await page.wait_for_selector(".card")
     await live.agent("move_card", cardId="card-5", columnId="done", position=0)
     await page.wait_for_selector(".mark")
     await page.screenshot(path=path)
     await live.agent("move_card", cardId="card-5", columnId="doing")
-    await context.close()
+    await page.context.close()
+
+
+async def take_focus_board(browser: Browser, live: Live, scheme: str, path: Path) -> None:
+    page = await visit(browser, live, scheme, 1200)
+    await page.wait_for_selector(".task.focused")
+    await page.screenshot(path=path)
+    await page.context.close()
+
+
+async def fill_kanban(live: Live) -> None:
+    for title, column, notes, assignee in CARDS:
+        await live.agent("add_card", title=title, columnId=column, notes=notes, assignee=assignee)
+
+
+async def fill_focus_board(live: Live) -> None:
+    """A morning's work; each step takes a while."""
+    minutes = iter(range(0, 600, 12))
+    diary.now = lambda: MORNING + timedelta(minutes=next(minutes) // 4)
+    for title in ("Book the train", "Read Jun's proposal"):
+        await live.agent("add_task", title=title, status="done")
+    await live.agent("add_task", title="Port the exporter to the new format", status="doing")
+    guide = (await live.agent("add_task", title="Write the migration guide"))["id"]
+    for text in ("Outline: renamed settings, the new store, what breaks", "All examples run again"):
+        await live.agent("add_note", task_id=guide, text=text)
+    await live.agent("count", counter_id="water", by=3)
+    await live.agent("count", counter_id="steps", by=5_500)
+    await live.agent("count", counter_id="pages", by=20)
+    await live.agent("focus_on", task_id=guide)
+    diary.now = lambda: MORNING
 
 
 async def main() -> None:
-    canvas = copy.copy(kanban)
-    canvas.store = MemoryStore()
     IMAGES.mkdir(exist_ok=True)
-    async with async_playwright() as playwright, open_live(canvas) as live:
-        for title, column, notes, assignee in CARDS:
-            await live.agent(
-                "add_card", title=title, columnId=column, notes=notes, assignee=assignee
-            )
+    async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
-        await take(browser, live, "light", IMAGES / "kanban.png")
-        await take(browser, live, "dark", IMAGES / "kanban-dark.png")
+        board = copy.copy(kanban)
+        board.store = MemoryStore()
+        async with open_live(board) as live:
+            await fill_kanban(live)
+            await take_kanban(browser, live, "light", IMAGES / "kanban.png")
+            await take_kanban(browser, live, "dark", IMAGES / "kanban-dark.png")
+        with tempfile.TemporaryDirectory() as folder:
+            diary.folder, diary.now = Path(folder), lambda: MORNING
+            day = copy.copy(focus_board)
+            day.store = JSONFileStore(folder)
+            async with open_live(day) as live:
+                await fill_focus_board(live)
+                await take_focus_board(browser, live, "light", IMAGES / "focus-board.png")
+                await take_focus_board(browser, live, "dark", IMAGES / "focus-board-dark.png")
         await browser.close()
 
 
