@@ -596,8 +596,7 @@ async def bring_back(ctx: CanvasContext[Board], task_id: TaskId) -> Task:
         if there.status == "done" or there.carried_to:
             what = "done" if there.status == "done" else "carried on"
             raise CanvasError("task_moved_on", f"It is {what} on the board of {other.date}.")
-        came = arrival(board.date)
-        notes[:] = [copy_note(note) for note in there.notes if note.text != came]
+        notes[:] = [copy_note(note) for note in there.notes if note.who != "system"]
         other.tasks.remove(there)
         if other.focus == there.id:
             other.focus = ""
@@ -682,16 +681,15 @@ def arrive(board: Board, day: str, tasks: Iterable[Task], thoughts: Iterable[Tho
         if (origin := f"{day}/{task.id}") in known:
             continue
         new = Task(next_id(board, "task"), task.title, came_from=origin)
-        new.notes = [Note(next_id(board, "note"), n.text, n.at, n.who) for n in task.notes]
-        new.notes.append(Note(next_id(board, "note"), arrival(day), stamp(), "system"))
+        # Only the last arrival is told: nobody counts how often a task came along.
+        notes = [note for note in task.notes if note.who != "system"]
+        new.notes = [Note(next_id(board, "note"), n.text, n.at, n.who) for n in notes]
+        text = f"Came along from {weekday(day)}. A new day, a fresh start."
+        new.notes.append(Note(next_id(board, "note"), text, stamp(), "system"))
         board.tasks.append(new)
     for thought in thoughts:
         if (origin := f"{day}/{thought.id}") not in known:
             board.thoughts.append(Thought(next_id(board, "thought"), thought.text, origin))
-
-
-def arrival(day: str) -> str:
-    return f"Came along from {weekday(day)}. A new day, a fresh start."
 
 
 def depart(board: Board, ids: set[str], day: str) -> None:

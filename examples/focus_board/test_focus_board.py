@@ -307,6 +307,19 @@ async def test_a_new_day_takes_along_what_is_not_finished(open_board: Open, cloc
         assert panel.state["thoughts"] == []
 
 
+async def test_nobody_counts_how_often_a_task_came_along(open_board: Open, clock: Clock) -> None:
+    for _ in range(4):
+        async with open_board() as panel:
+            if not panel.state["tasks"]:
+                await panel.person.add_task(title="Half done", note="Page 3")
+            [task] = panel.state["tasks"]
+        clock.sleep_over()
+    assert [note["text"] for note in task["notes"]] == [
+        "Page 3",
+        "Came along from Wednesday, 2 December. A new day, a fresh start.",
+    ]
+
+
 async def test_what_was_let_go_does_not_come_along_again(open_board: Open, clock: Clock) -> None:
     async with open_board() as panel:
         await panel.person.add_task(title="Half done")
