@@ -8,6 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := .tools
 COPILOT := '@github/copilot@>=1.0.102'
+# Two at a time, and a file's tests one after the other: they share a browser, or a Copilot.
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 .PHONY: demo test lint types docs clean npm-tools python-version
 
@@ -15,7 +17,7 @@ demo: $(VENV)/installed
 	$(BIN)/canvas-provider dev examples/kanban
 
 test: $(VENV)/installed-dev npm-tools
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

@@ -532,8 +532,8 @@ async def test_a_relayed_page_without_a_stream_shows_the_state_anyway(visit: Vis
     async with serve(script) as origin:
         page = await visit(origin.base, clock=True)
         assert (await changes_of(page, 1))[0][0] == {"from": "GET state"}
-        await page.wait_for_function("() => canvas.status === 'connecting'")
         await run_clock_until(page, "canvas.status === 'closed'")
+        assert await page.evaluate("statuses") == ["connecting", "reconnecting", "closed"]
         await expect(banner(page)).to_contain_text("No live updates here: reload to see changes.")
 
 

@@ -8,12 +8,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Page, expect
 
 from canvas_provider.host.panel.server import PanelServer
 from canvas_provider.host.workbench import Extension, Workbench
 from canvas_provider.serving.server import LoopbackServers
-from tests.support.require import ROOT, require_chromium
+from tests.support.require import ROOT
 from tests.support.scripted import write_extension
 
 pytestmark = [pytest.mark.process, pytest.mark.browser]
@@ -69,15 +69,6 @@ PAGE = """<!doctype html>
   connect().subscribe((count) => (document.getElementById("value").textContent = count.value ?? 0));
 </script>
 """
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    path = require_chromium()
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        await browser.close()
 
 
 @asynccontextmanager

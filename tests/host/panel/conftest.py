@@ -1,0 +1,3 @@
+from tests.support.browser import anyio_backend, browser
+
+__all__ = ["anyio_backend", "browser"]
