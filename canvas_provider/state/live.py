@@ -57,8 +57,8 @@ class LiveDocument:
         except DamagedDocument as error:
             self.damage = str(error)
             stored = None
-        for revision, value in await self._fill(stored):
-            self.document.advance(value, revision)
+        revision, value = await self._fill(stored)
+        self.document.advance(value, revision)
 
     def begin_nowait(self, expected_revision: int | None) -> Change | None:
         """Do what `begin` does, if that needs no waiting; else return `None`."""
@@ -154,29 +154,29 @@ class LiveDocument:
 
     async def _take(self, stored: Stored | None) -> None:
         """Make what the store has the current revision. The turn must be ours."""
-        for revision, value in await self._fill(stored):
-            self._advance(revision, value)
+        self._advance(*await self._fill(stored))
 
-    async def _fill(self, stored: Stored | None) -> list[tuple[int, JSONValue]]:
-        """Return the revisions that lead to a document of the state's type.
+    async def _fill(self, stored: Stored | None) -> tuple[int, JSONValue]:
+        """Return revision and document, of the state's type in every field.
 
-        What a stored document lacks, because its type has grown since, is filled in and committed.
+        What a stored document lacks, because its type has grown since or because a person who
+        edited it left it out, is filled in and committed. Nobody gets to see it without.
         """
         if stored is None:
-            return [(0, self._seed())]
+            return 0, self._seed()
         filled = self.document.shape.load(stored.document)
         if filled is None:
-            return [stored]
+            return stored
         self._storing = True
         try:
             operations = diff(stored.document, filled)
             await self._store.commit(self._key, stored.revision, filled, operations)
         except RevisionConflict:
             # Somebody else was faster: theirs is as good as ours, and is taken at the next change.
-            return [(stored.revision, filled)]
+            return stored.revision, filled
         finally:
             self._storing = False
-        return [stored, (stored.revision + 1, filled)]
+        return stored.revision + 1, filled
 
     def _advance(self, revision: int, value: JSONValue) -> None:
         """Move to a revision that we did not make."""

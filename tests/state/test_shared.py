@@ -459,6 +459,19 @@ async def test_what_a_grown_type_adds_is_committed_as_a_revision_of_its_own() ->
     assert await store.load("counter") == (2, {"future": 1, "count": 0})
 
 
+async def test_nobody_sees_what_others_left_out() -> None:
+    """A page reads every field of the type, also after somebody edited the file by hand."""
+    store = MemoryStore()
+    state = await open_counter(store)
+    await state.update(increment)
+    seen: list[object] = []
+    state.subscribe(lambda revision: seen.append((revision.number, state.document)))
+    await store.commit("counter", 1, {"other": True}, [])
+    async with state.change():
+        assert seen == [(3, {"other": True, "count": 0})]
+    assert state.since(1) is not None
+
+
 async def test_a_document_of_another_type_is_refused_and_stays() -> None:
     store = MemoryStore()
     await store.commit("counter", 0, {"count": "many"}, [])
