@@ -230,9 +230,10 @@ class Instance:
             plan = self._admit(name, author)
         checked: Any = {} if input is MISSING or input is None else input
         plan.validator.check(checked)
-        context = None
+        context: CanvasContext[Any] | None = None
         if plan.needs_context:
-            context = CanvasContext[Any](
+            # Not CanvasContext[Any](...), which costs twice: this is the way of every action.
+            context = CanvasContext(
                 self,
                 input=checked,
                 author=author,
