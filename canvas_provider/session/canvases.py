@@ -5,6 +5,7 @@ All of these also work from inside a handler (observed with Copilot CLI 1.0.102)
 
 from typing import cast
 
+from canvas_provider.canvas.results import to_json_value
 from canvas_provider.protocol.copilot import (
     CanvasList,
     DiscoveredCanvas,
@@ -22,7 +23,8 @@ __all__ = ["SessionCanvases"]
 class SessionCanvases:
     """Every method raises `RemoteError` with the runtime's text if it refuses.
 
-    Left out, `input` is absent on the wire; `None` is sent as null, which is no object.
+    Inputs are made JSON as results are; what JSON cannot carry raises `NotJSON`. Left out, `input`
+    is absent on the wire; `None` is sent as null, which is no object.
     """
 
     def __init__(self, peer: Peer, session_id: str) -> None:
@@ -52,11 +54,14 @@ class SessionCanvases:
         if extension_id is not None:
             params["extensionId"] = extension_id
         if input is not MISSING:
-            params["input"] = input
+            params["input"] = to_json_value(input)
         return cast(OpenCanvas, await self._request(Method.SESSION_CANVAS_OPEN, params))
 
     async def close(self, instance_id: str) -> None:
-        """Close an instance for good: its provider's `on_close` runs first."""
+        """Close an instance for good: its provider's `on_close` runs first.
+
+        An action must not await the close of its own instance, which waits for the action.
+        """
         await self._request(Method.SESSION_CANVAS_CLOSE, {"instanceId": instance_id})
 
     async def invoke(
@@ -65,7 +70,7 @@ class SessionCanvases:
         """Invoke an action of an open instance and return its result."""
         params: JSONObject = {"instanceId": instance_id, "actionName": action_name}
         if input is not MISSING:
-            params["input"] = input
+            params["input"] = to_json_value(input)
         result = await self._request(Method.SESSION_CANVAS_ACTION_INVOKE, params)
         return cast(SessionCanvasActionInvokeResult, result).get("result")
 

@@ -8,7 +8,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, cast
 
 from canvas_provider.canvas.context import Opened
 from canvas_provider.canvas.declaration import Canvas
@@ -26,7 +26,7 @@ from canvas_provider.session.view import InstanceSession
 from canvas_provider.state.memory import MemoryStore
 from canvas_provider.state.registry import StateRegistry
 from canvas_provider.state.store import Store
-from canvas_provider.types import MISSING, JSONValue, Missing
+from canvas_provider.types import MISSING, JSONObject, JSONValue, Missing
 
 __all__ = ["Instances", "Serve", "Served"]
 
@@ -82,6 +82,7 @@ class Instances:
         self._slow_after = slow_after
         self._workers = Workers()
         self._entries: dict[str, _Entry] = {}
+        self._leaving: set[_Entry] = set()
         self._ended = False
         self._memory = MemoryStore()
         self._registries: dict[tuple[int, str], StateRegistry] = {}
@@ -110,9 +111,11 @@ class Instances:
                 opened = await entry.instance.open(params.get("input", MISSING), reopened=reopened)
                 await self._put_on_air(entry, opened)
             except BaseException:
-                if entry.presented.get("url") is None and entry.instance.phase != "open":
+                if entry.instance.phase != "open":
                     self._forget(entry)
                 raise
+            if entry.is_leaving or self._ended:
+                raise _closing(entry.instance)
             entry.input = params.get("input", MISSING)
             return self._present(entry, opened)
 
@@ -143,12 +146,17 @@ class Instances:
             return
         entry.is_leaving = True
         self._forget(entry)
-        await self._take_off_air(entry, "closed")
+        self._leaving.add(entry)
+        try:
+            await self._take_off_air(entry, "closed")
+        finally:
+            self._leaving.discard(entry)
 
     async def aclose(self) -> None:
         """Take every page off the air, leave every lifespan, flush and close the stores."""
         self._ended = True
-        entries = list(self._entries.values())
+        # Those that are being closed, too: their stores are still needed.
+        entries = [*self._entries.values(), *self._leaving]
         self._entries.clear()
         await _all(self._take_off_air(entry, "shutdown") for entry in entries)
         await _all(registry.aclose() for registry in self._registries.values())
@@ -168,6 +176,7 @@ class Instances:
                 f"{entry.instance.canvas.id!r}: use another instance id.",
             )
         entry.session.follow(params)
+        entry.instance.host = cast(JSONObject, params.get("host", {}))
         return entry
 
     def _create(self, params: CanvasOpenParams) -> _Entry:
@@ -201,7 +210,8 @@ class Instances:
         try:
             entry.served = await self._serve(instance)
         except BaseException:
-            await instance.close(explicit=False)
+            if "url" not in entry.presented:
+                await instance.close(explicit=False)
             raise
         instance.url = entry.served.url
 
@@ -244,6 +254,8 @@ class Instances:
         entry = self._entries.get(instance.instance_id)
         if entry is None or entry.instance is not instance:
             raise _closing(instance)
+        async with entry.opening:
+            pass  # until then nobody knows the address and the input to tell again
         async with entry.updating:
             told = entry.presented.copy()
             if title is not None:

@@ -1,6 +1,6 @@
 """A JSON document with a revision, and the changes that lead from one to the next.
 
-No clock, no lock, no storage: `shared` owns those. A change goes through `prepare`, then either
+No clock, no lock, no storage: `live` owns those. A change goes through `prepare`, then either
 `complete`, once whoever stores documents has accepted it, or `rollback`.
 """
 

@@ -43,6 +43,8 @@ class LiveDocument:
         self._unwatch: Callable[[], None] | None = None
         self._catching_up: asyncio.Task[None] | None = None
         self._storing = False
+        self._told = False
+        """The store told of a change at a moment when it could not be taken."""
         self._saving: asyncio.Task[None] | None = None
 
     async def load(self) -> None:
@@ -67,10 +69,13 @@ class LiveDocument:
             return None
         if not self._turns.take_nowait():
             return None
-        if expected_revision is not None and expected_revision != document.revision:
+        try:
+            if expected_revision is not None and expected_revision != document.revision:
+                raise RevisionConflict(expected_revision, document.revision)
+            return document.begin()
+        except BaseException:
             self._turns.give()
-            raise RevisionConflict(expected_revision, document.revision)
-        return document.begin()
+            raise
 
     async def begin(self, expected_revision: int | None) -> Change:
         """Take the turn and begin a change: end it with `commit` or `cancel`.
@@ -111,7 +116,9 @@ class LiveDocument:
             if self._store.immediate:
                 await storing
             else:
-                cancelled = await self._finish(storing)
+                cancelled, failure = await self._finish(storing)
+                if failure is not None:
+                    raise failure
             change.complete()
             self._publish(
                 Revision(previous + 1, prepared[1], author, action, time.time(), previous)
@@ -119,6 +126,9 @@ class LiveDocument:
         except RevisionConflict as conflict:
             change.rollback()
             await self._take(await self._store.load(self._key))
+            if cancelled is not None:
+                # Not the conflict, after which an `update` would try again.
+                raise cancelled from None
             raise RevisionConflict(conflict.expected, document.revision) from None
         except BaseException:
             change.rollback()
@@ -126,6 +136,7 @@ class LiveDocument:
         finally:
             self._storing = False
             self._turns.give()
+            self._look_again()
         if cancelled is not None:
             raise cancelled
 
@@ -134,23 +145,25 @@ class LiveDocument:
         change.rollback()
         self._turns.give()
 
-    async def _finish(self, storing: Coroutine[Any, Any, None]) -> asyncio.CancelledError | None:
+    async def _finish(
+        self, storing: Coroutine[Any, Any, None]
+    ) -> tuple[asyncio.CancelledError | None, BaseException | None]:
         """See a commit through: once begun, whether it happened must be known.
 
-        Returns the cancellation that came in meanwhile, to be raised when all is settled.
+        Returns the cancellation that came in meanwhile, to be raised when all is settled, and why
+        the commit failed, if it did.
         """
         cancelled = None
         task = self._saving = asyncio.ensure_future(storing)
         try:
             while not task.done():
                 try:
-                    await asyncio.shield(task)
+                    await asyncio.wait([task])
                 except asyncio.CancelledError as error:
                     cancelled = error
-            task.result()
         finally:
             self._saving = None
-        return cancelled
+        return cancelled, task.exception()
 
     async def _take(self, stored: Stored | None) -> None:
         """Make what the store has the current revision. The turn must be ours."""
@@ -221,10 +234,20 @@ class LiveDocument:
             self._unwatch = None
 
     def _on_stored(self) -> None:
-        # A commit of our own is no news. A commit by others during one of ours makes ours fail.
-        if not self._storing and self._catching_up is None:
-            self._catching_up = self.loop.create_task(self._catch_up())
-            self._catching_up.add_done_callback(self._caught_up)
+        # A commit of our own is no news, but others may follow ours at once: look again after it.
+        if self._storing or self._catching_up is not None:
+            self._told = True
+            return
+        self._told = False
+        self._catching_up = self.loop.create_task(self._catch_up())
+        self._catching_up.add_done_callback(self._caught_up)
+
+    def _look_again(self) -> None:
+        """Follow up what the store told while nobody could listen."""
+        if self._told and self._unwatch is not None:
+            self._told = False
+            if not self._store.is_current(self._key, self.document.revision):
+                self._on_stored()
 
     async def _catch_up(self) -> None:
         """Take a change of the document by others, between two changes of ours."""
@@ -241,6 +264,7 @@ class LiveDocument:
         self._catching_up = None
         if not task.cancelled() and task.exception() is not None:
             logger.error("The stored state cannot be taken over", exc_info=task.exception())
+        self._look_again()
 
     async def aclose(self) -> None:
         """Stop following the store, and let a commit that has begun end."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel, model_validator
 
 from canvas_provider.errors import (
     ChangeInProgress,
@@ -478,6 +478,65 @@ async def test_a_document_of_another_type_is_refused_and_stays() -> None:
     with pytest.raises(StateError, match="does not fit Counter"):
         await open_counter(store)
     assert await store.load("counter") == (1, {"count": "many"})
+
+
+async def test_a_cancellation_during_a_commit_that_conflicts_is_no_reason_to_try_again() -> None:
+    store = SlowStore()
+    state = await open_counter(store)
+    runs: list[int] = []
+
+    def count(draft: Counter) -> None:
+        runs.append(1)
+        increment(draft)
+
+    task = asyncio.create_task(state.update(count))
+    async with asyncio.timeout(5):
+        await store.committing.wait()
+        await MemoryStore.commit(store, "counter", 0, {"count": 5}, [])
+        task.cancel()
+        store.gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert (len(runs), state.document) == (1, {"count": 5})
+
+
+async def test_what_others_commit_right_after_our_commit_is_seen() -> None:
+    class Followed(MemoryStore):
+        """Somebody else's commit comes before ours has returned, and is told only then."""
+
+        async def commit(
+            self, key: str, expected_revision: int, document: JSONValue, operations: Any
+        ) -> None:
+            await super().commit(key, expected_revision, document, operations)
+            if expected_revision == 0:
+                await super().commit(key, 1, {"count": 7}, [])
+
+    state = await open_counter(Followed())
+    seen = asyncio.Event()
+    state.subscribe(lambda revision: seen.set() if revision.number == 2 else None)
+    await state.update(increment)
+    async with asyncio.timeout(5):
+        await seen.wait()
+    assert state.document == {"count": 7}
+
+
+async def test_a_draft_that_cannot_be_made_gives_the_turn_back() -> None:
+    good = True
+
+    class Picky(RootModel[list[int]]):
+        @model_validator(mode="after")
+        def check(self) -> "Picky":
+            if not good:
+                raise ValueError("not now")
+            return self
+
+    state = await SharedState.open(MemoryStore(), "k", Picky, initial=lambda: Picky([1]))
+    good = False
+    with pytest.raises(Exception, match="not now"):
+        await state.update(lambda draft: None)
+    good = True
+    async with asyncio.timeout(5):
+        await state.update(lambda draft: None)
 
 
 # The end.

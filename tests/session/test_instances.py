@@ -1,0 +1,135 @@
+"""Opens, updates and closes of one instance that overlap, and the end that comes in between."""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from canvas_provider import Canvas, CanvasContext, MemoryStore, Opened, create_canvas
+from canvas_provider.canvas.instance import Instance
+from canvas_provider.errors import NotJSON
+from canvas_provider.host.registry import HostRefusal
+from canvas_provider.types import JSONValue
+from tests.support.sessions import NoServed, joined
+
+
+def make_canvas(**options: Any) -> Canvas:
+    return create_canvas(id="board", display_name="Board", description="A board.", **options)
+
+
+async def test_the_end_waits_for_a_close_that_is_under_way() -> None:
+    """What `on_close` saves needs the store, and a running action its commit."""
+    log: list[str] = []
+    closing, go_on = asyncio.Event(), asyncio.Event()
+
+    class Store(MemoryStore):
+        async def aclose(self) -> None:
+            log.append("store closed")
+            await super().aclose()
+
+    board = make_canvas(state=dict, store=Store())
+
+    @board.on_close
+    async def gone(ctx: CanvasContext) -> None:
+        closing.set()
+        await go_on.wait()
+        log.append("on_close done")
+
+    async with joined(board) as it, asyncio.timeout(5):
+        await it.runtime.open("board", "b1")
+        close = asyncio.ensure_future(it.runtime.close("b1"))
+        await closing.wait()
+        end = it.session.begin_close()
+        go_on.set()
+        await end
+        await close
+    assert log == ["on_close done", "store closed"]
+
+
+async def test_an_update_while_the_page_is_put_on_the_air_keeps_input_and_address() -> None:
+    serving, go_on = asyncio.Event(), asyncio.Event()
+    updates: list[asyncio.Task[None]] = []
+
+    @asynccontextmanager
+    async def lifespan(ctx: CanvasContext) -> AsyncIterator[None]:
+        async def update() -> None:
+            await serving.wait()
+            go_on.set()
+            await ctx.instance.update(status="ready")
+
+        updates.append(asyncio.ensure_future(update()))
+        yield
+
+    board = make_canvas(lifespan=lifespan)
+
+    @board.on_open
+    async def opened(ctx: CanvasContext, project: str) -> Opened:
+        return Opened(title=project)
+
+    async with joined(board) as it, asyncio.timeout(5):
+        serve = it.web.serve
+
+        async def slow(instance: Instance) -> NoServed:
+            serving.set()
+            await go_on.wait()
+            return await serve(instance)
+
+        it.session._instances._serve = slow
+        await it.runtime.open("board", "b1", {"project": "mine"})
+        await updates[0]
+        (shown,) = it.runtime.list_open()
+    assert shown["input"] == {"project": "mine"}
+    assert shown["status"] == "ready"
+    assert shown["url"] == it.web.served["b1"].url
+
+
+async def test_a_page_that_cannot_be_served_leaves_an_open_instance_as_it_was() -> None:
+    board = make_canvas()
+
+    @board.on_open
+    async def opened(ctx: CanvasContext, elsewhere: bool = True) -> Opened:
+        return Opened(url="http://127.0.0.1:9/" if elsewhere else None)
+
+    async def fail(instance: Instance) -> NoServed:
+        raise OSError("no port")
+
+    async with joined(board) as it:
+        it.session._instances._serve = fail
+        await it.runtime.open("board", "b1")
+        with pytest.raises(HostRefusal):
+            await it.runtime.open("board", "b1", {"elsewhere": False})
+        again = await it.runtime.open("board", "b1", {"elsewhere": True})
+        assert again["url"] == "http://127.0.0.1:9/"
+
+
+async def test_an_instance_whose_first_page_cannot_be_served_can_be_opened_again() -> None:
+    async with joined(make_canvas()) as it:
+        serve = it.web.serve
+
+        async def fail(instance: Instance) -> NoServed:
+            raise OSError("no port")
+
+        it.session._instances._serve = fail
+        with pytest.raises(HostRefusal):
+            await it.runtime.open("board", "b1")
+        it.session._instances._serve = serve
+        assert "url" in await it.runtime.open("board", "b1")
+
+
+async def test_what_json_cannot_carry_is_named_before_it_is_sent() -> None:
+    board = make_canvas()
+
+    @board.action
+    async def ping(ctx: CanvasContext) -> JSONValue:
+        return "pong"
+
+    async with joined(board) as it:
+        await it.session.canvas.open("board", "b1")
+        with pytest.raises(NotJSON):
+            await it.session.canvas.invoke("b1", "ping", {"x": math.nan})
+        with pytest.raises(NotJSON):
+            await it.session.canvas.open("board", "b2", {"x": math.inf})
+        assert await it.session.canvas.invoke("b1", "ping") == "pong"
