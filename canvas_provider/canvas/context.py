@@ -252,6 +252,8 @@ class CanvasContext(Generic[S]):
     def end(self) -> None:
         """Refuse the state from now on: a thread that is out of time must not go on writing."""
         self._ended = True
+        if self._bound is not None:
+            self._bound.end()
 
     def emit(self, name: str, data: JSONValue = None) -> None:
         """Send the open pages an event of the author's own; works from any thread.

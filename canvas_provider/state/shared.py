@@ -22,6 +22,8 @@ R = TypeVar("R")
 ATTEMPTS: Final = 5
 """How often an `update` runs when other processes keep committing first."""
 
+ENDED: Final = "the call was ended; it changes nothing any more"
+
 _within: ContextVar[tuple[Change, ...]] = ContextVar("within", default=())
 """The changes that the running code is within. Another change of the same document would wait for
 itself there, and so would one in a task or thread that inherited this context."""
@@ -248,7 +250,15 @@ class SharedState(Generic[S]):
 class ChangeContext(Generic[S]):
     """One change as a block: see `SharedState.change`."""
 
-    __slots__ = ("_action", "_author", "_change", "_expected_revision", "_outer", "_state")
+    __slots__ = (
+        "_action",
+        "_author",
+        "_bound",
+        "_change",
+        "_expected_revision",
+        "_outer",
+        "_state",
+    )
 
     def __init__(
         self,
@@ -256,8 +266,10 @@ class ChangeContext(Generic[S]):
         author: Author,
         action: str | None,
         expected_revision: int | None,
+        bound: "BoundState[S] | None" = None,
     ) -> None:
         self._state = state
+        self._bound = bound
         self._author: Author = author
         self._action = action
         self._expected_revision = expected_revision
@@ -266,7 +278,7 @@ class ChangeContext(Generic[S]):
 
     async def __aenter__(self) -> S:
         self._check_enter()
-        return self._enter(await self._state._begin(self._expected_revision))
+        return self._entered(await self._begin())
 
     async def __aexit__(
         self,
@@ -274,17 +286,14 @@ class ChangeContext(Generic[S]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        change = self._leave()
-        if kind is None:
-            await self._state._commit(change, self._author, self._action)
-        else:
-            self._state._live.cancel(change)
+        _within.set(self._outer)
+        await self._finish(kind)
 
     def __enter__(self) -> S:
         if _running_loop() is self._state._live.loop:
             raise StateError("write `async with` here: `with` is for worker threads")
         self._check_enter()
-        return self._enter(self._in_loop(self._state._begin(self._expected_revision)))
+        return self._entered(self._in_loop(self._begin()))
 
     def __exit__(
         self,
@@ -292,27 +301,50 @@ class ChangeContext(Generic[S]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        change = self._leave()
-        if kind is None:
-            self._in_loop(self._state._commit(change, self._author, self._action))
-        else:
-            self._in_loop(_call(self._state._live.cancel, change))
+        _within.set(self._outer)
+        self._in_loop(self._finish(kind))
 
     def _check_enter(self) -> None:
         if self._change is not None:
             raise StateError("a change can be entered once; call `change()` again")
         _refuse_nested(self._state._live)
 
-    def _enter(self, change: Change) -> S:
-        self._change = change
+    def _entered(self, change: Change) -> S:
         self._outer = _within.get()
         _within.set((*self._outer, change))
         return change.draft  # type: ignore[no-any-return]
 
-    def _leave(self) -> Change:
+    # In the loop of the state, also for a thread: there nothing comes in between.
+
+    async def _begin(self) -> Change:
+        change = self._change = await self._state._begin(self._expected_revision)
+        if self._bound is not None:
+            self._bound.open_changes.add(self)
+            if self._bound.ended:
+                self.end()
+                raise StateClosed(ENDED)
+        return change
+
+    async def _finish(self, kind: type[BaseException] | None) -> None:
+        change = self._take()
+        if change is None:
+            # It was rolled back from outside. An error of the block goes on.
+            if kind is None:
+                raise StateClosed(ENDED)
+        elif kind is None:
+            await self._state._commit(change, self._author, self._action)
+        else:
+            self._state._live.cancel(change)
+
+    def end(self) -> None:
+        """Roll back from outside of the block."""
+        if (change := self._take()) is not None:
+            self._state._live.cancel(change)
+
+    def _take(self) -> Change | None:
+        if self._bound is not None:
+            self._bound.open_changes.discard(self)
         change, self._change = self._change, None
-        assert change is not None, "left as often as entered"
-        _within.set(self._outer)
         return change
 
     def _in_loop(self, work: Coroutine[Any, Any, R]) -> R:
@@ -329,7 +361,7 @@ class ChangeContext(Generic[S]):
 class BoundState(Generic[S]):
     """The state as one call sees it: every change carries the call's author and action."""
 
-    __slots__ = ("_action", "_author", "_expected_revision", "_state")
+    __slots__ = ("_action", "_author", "_expected_revision", "_state", "ended", "open_changes")
 
     def __init__(
         self,
@@ -342,6 +374,8 @@ class BoundState(Generic[S]):
         self._author: Author = author
         self._action = action
         self._expected_revision = expected_revision
+        self.ended = False
+        self.open_changes: set[ChangeContext[S]] = set()
 
     @property
     def revision(self) -> int:
@@ -360,7 +394,10 @@ class BoundState(Generic[S]):
 
     def change(self) -> ChangeContext[S]:
         """Open a change: see `SharedState.change`."""
-        return ChangeContext(self._state, self._author, self._action, self._take_expected())
+        if self.ended:
+            raise StateClosed(ENDED)
+        expected = self._take_expected()
+        return ChangeContext(self._state, self._author, self._action, expected, self)
 
     @overload
     async def update(self, fn: Callable[[S], Coroutine[Any, Any, R]]) -> R: ...
@@ -370,6 +407,8 @@ class BoundState(Generic[S]):
 
     async def update(self, fn: Callable[[S], Any]) -> Any:
         """Call `fn(draft)` within a change: see `SharedState.update`."""
+        if self.ended:
+            raise StateClosed(ENDED)
         return await self._state.update(
             fn,
             author=self._author,
@@ -386,6 +425,15 @@ class BoundState(Generic[S]):
                 name=name,
                 obj=self,
             )
+
+    def end(self) -> None:
+        """Roll back what is open, and change nothing any more: the call's time is up.
+
+        A thread cannot be stopped, but its writes are refused from here on.
+        """
+        self.ended = True
+        for context in tuple(self.open_changes):
+            context.end()
 
     def _take_expected(self) -> int | None:
         expected, self._expected_revision = self._expected_revision, None
@@ -419,7 +467,3 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
-
-
-async def _call(fn: Callable[..., R], *args: Any) -> R:
-    return fn(*args)
