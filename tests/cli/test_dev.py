@@ -129,7 +129,8 @@ async def test_an_impatient_ctrl_c_changes_nothing(tmp_path: Path) -> None:
         ending = asyncio.create_task(terminal.end(signal.SIGINT, within=10))
         while not ending.done():
             with contextlib.suppress(ProcessLookupError):
-                terminal.process.send_signal(signal.SIGINT)
+                # Not send_signal(), which polls: it would take the exit status from the loop.
+                os.kill(terminal.process.pid, signal.SIGINT)
             await asyncio.wait([ending], timeout=0.01)
         assert ending.result() == 130
     assert "Traceback" not in terminal.output
