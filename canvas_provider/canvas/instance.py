@@ -326,7 +326,8 @@ class Instance:
         """Refuse new calls, let running ones end, run `on_close`, leave `lifespan=`. Idempotent.
 
         Nothing the author's code does makes it fail, and each step is bounded by the canvas's
-        `close_timeout`. Cancelled, it cuts short the step at work.
+        `close_timeout`; but an `on_open` at work is cancelled and then waited for, so one that
+        swallows its cancellation holds it up. Cancelled, it cuts short the step at work.
 
         Args:
             explicit: somebody closed the panel: only then does `on_close` run. Otherwise the

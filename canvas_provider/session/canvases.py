@@ -1,6 +1,7 @@
 """`session.canvas`: the runtime's canvases, of every extension, as this one may use them.
 
-All of these also work from inside a handler (observed with Copilot CLI 1.0.102).
+They also work from inside a handler (observed with Copilot CLI 1.0.102), but for the close of its
+own instance, which waits for the handler.
 """
 
 from typing import cast
