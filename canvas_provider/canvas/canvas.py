@@ -31,12 +31,13 @@ from canvas_provider.types import JSONObject, JSONValue
 if TYPE_CHECKING:
     from canvas_provider.state.store import Store
 
-__all__ = ["MAX_BODY", "MAX_STREAMS", "Canvas", "Lifespan", "Route", "StateKey"]
+__all__ = ["MAX_BODY", "MAX_STREAMS", "Canvas", "Lifespan", "PickStore", "Route", "StateKey"]
 
 F = TypeVar("F", bound=Handler)
 
 Lifespan = Callable[[CanvasContext[Any]], AbstractAsyncContextManager[Any]]
 StateKey = Callable[[CanvasContext[Any]], str]
+PickStore = Callable[[CanvasContext[Any]], "Store"]
 
 MAX_BODY: Final = 1 << 20
 """Bytes."""
@@ -69,7 +70,8 @@ class Canvas:
         self.input_schema: JSONObject | None = None
         """As declared to the runtime."""
         self.alias: Alias | None = None
-        self.store: Store | None = None
+        self.store: Store | PickStore | None = None
+        """Where the state lives, or what picks that for an instance; None: in memory."""
         self.state_key: StateKey | None = None
         self.lifespan: Lifespan | None = None
         self.allowed_hosts: tuple[str, ...] = ()
@@ -99,6 +101,15 @@ class Canvas:
     def state_type(self) -> Any:
         """The type of the state; None: the canvas has none."""
         return None if self.seed is None else self.seed.type
+
+    def store_for(self, context: CanvasContext[Any]) -> "Store | None":
+        """Return the store of the instance that this context opens; None: in memory."""
+        if not callable(self.store):
+            return self.store
+        picked = self.store(context)
+        if not rules.is_store(picked):
+            raise TypeError(f"store= returned {type(picked).__name__}: it must return a store")
+        return picked
 
     @property
     def has_page(self) -> bool:

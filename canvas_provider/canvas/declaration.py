@@ -12,6 +12,7 @@ from canvas_provider.canvas.canvas import (
     MAX_STREAMS,
     Canvas,
     Lifespan,
+    PickStore,
     Route,
     StateKey,
 )
@@ -37,7 +38,7 @@ def create_canvas(
     actions: Sequence[Action] = (),
     open: Handler | None = None,
     on_close: Handler | None = None,
-    store: "Store | None" = None,
+    store: "Store | PickStore | None" = None,
     state_key: StateKey | None = None,
     lifespan: Lifespan | None = None,
     alias: Alias | None = None,
@@ -60,7 +61,8 @@ def create_canvas(
         page: an absolute path: a folder with `index.html`, or one HTML file.
         input_schema: JSON Schema of the open input; instead, give `@canvas.on_open` parameters.
         icon: a `.png`, relative to the folder of `extension.mjs`.
-        store: where the state lives; None: in memory, gone with the process.
+        store: where the state lives; None: in memory, gone with the process. Or a function that
+            takes the context and returns one of several stores, each made once.
         state_key: picks the document from the context; None: one for each instance.
         lifespan: an async context manager around each instance; what it yields is `ctx.lifespan`.
         alias: renames parameters for agent and page, such as pydantic's `to_camel`.

@@ -14,7 +14,7 @@ from canvas_provider.canvas.canvas import Canvas
 from canvas_provider.canvas.context import CanvasContext, Opened, SessionView
 from canvas_provider.canvas.dispatch import Calls, is_failure, run_plan, translate
 from canvas_provider.canvas.events import EventListener, Events
-from canvas_provider.canvas.opening import Resources, bounded, to_opened
+from canvas_provider.canvas.opening import FindRegistry, Resources, bounded, to_opened
 from canvas_provider.canvas.results import to_json_value
 from canvas_provider.canvas.schema import copy_json
 from canvas_provider.canvas.signature import Plan
@@ -30,7 +30,6 @@ from canvas_provider.errors import (
 from canvas_provider.types import MISSING, Author, JSONObject, JSONValue, Missing
 
 if TYPE_CHECKING:
-    from canvas_provider.state.registry import StateRegistry
     from canvas_provider.state.shared import SharedState
 
 __all__ = ["Instance", "Outcome", "Phase"]
@@ -53,7 +52,8 @@ class Instance:
     """One open panel's logic. Make it, `open` it, then `invoke` and `close`, in one event loop.
 
     Args:
-        registry: where documents come from; needed if the canvas has a state.
+        registry: finds where the document of a context comes from; needed if the canvas has a
+            state.
         update: tells the host a new title or status, by opening the instance again.
         workers: threads for `def` handlers; by default a set of its own.
         slow_after: seconds after which a running action is logged, once.
@@ -66,7 +66,7 @@ class Instance:
         instance_id: str,
         session_id: str,
         extension_id: str,
-        registry: "StateRegistry | None",
+        registry: "FindRegistry | None",
         session: SessionView,
         update: Update,
         workers: Workers | None = None,

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from canvas_provider.canvas.canvas import Canvas
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from canvas_provider.state.registry import StateRegistry
     from canvas_provider.state.shared import SharedState
 
-__all__ = ["Resources", "bounded", "to_opened"]
+__all__ = ["FindRegistry", "Resources", "bounded", "to_opened"]
+
+FindRegistry = Callable[[CanvasContext[Any]], "StateRegistry"]
+"""Finds the documents of the store that the canvas keeps the context's instance in."""
 
 logger = logging.getLogger("canvas_provider.canvas")
 
@@ -23,10 +26,11 @@ logger = logging.getLogger("canvas_provider.canvas")
 class Resources:
     """The document and the lifespan of one instance: acquired at its first open, then released."""
 
-    def __init__(self, canvas: Canvas, registry: "StateRegistry | None") -> None:
+    def __init__(self, canvas: Canvas, registry: FindRegistry | None) -> None:
         self.state: SharedState[Any] | None = None
         self._canvas = canvas
-        self._registry = registry
+        self._find_registry = registry
+        self._registry: StateRegistry | None = None
         self._key: str | None = None
         self._lifespan: LifespanTask | None = None
 
@@ -39,12 +43,10 @@ class Resources:
         """Open the document, then enter the lifespan. If that fails, `release` what there is."""
         canvas = self._canvas
         if canvas.seed is not None:
-            if self._registry is None:
-                raise CanvasProviderError("an instance of a canvas with a state needs a registry")
-            key, factory = self._pick(context), canvas.seed.factory
+            (registry, key), factory = self._pick(context), canvas.seed.factory
             initial = None if factory is None else lambda: factory(context)
-            self.state = await self._registry.open(key, canvas.seed.type, initial=initial)
-            self._key = key
+            self.state = await registry.open(key, canvas.seed.type, initial=initial)
+            self._registry, self._key = registry, key
         if canvas.lifespan is not None:
             create = canvas.lifespan
             self._lifespan = LifespanTask(lambda: create(context))
@@ -52,21 +54,23 @@ class Resources:
 
     def check_key(self, context: CanvasContext[Any]) -> None:
         """Refuse to show another document: pages and running actions hold on to the first one."""
-        if self._canvas.seed is not None and self._pick(context) != self._key:
+        shown = self._registry, self._key
+        if self._canvas.seed is not None and self._pick(context) != shown:
             raise CanvasError(
                 "instance_shows_other_document",
                 f'The instance "{context.instance_id}" is open with another document: open this '
                 "one under another instance id.",
             )
 
-    def _pick(self, context: CanvasContext[Any]) -> str:
+    def _pick(self, context: CanvasContext[Any]) -> "tuple[StateRegistry, str]":
+        """Find the store's documents, and which of them the context asks for."""
+        if self._find_registry is None:
+            raise CanvasProviderError("an instance of a canvas with a state needs a registry")
         pick = self._canvas.state_key
-        if pick is None:
-            return f"{context.canvas_id}/{context.instance_id}"
-        key = pick(context)
+        key = f"{context.canvas_id}/{context.instance_id}" if pick is None else pick(context)
         if not isinstance(key, str) or not key:
             raise TypeError(f"state_key= returned {type(key).__name__}: it must return a text")
-        return key
+        return self._find_registry(context), key
 
     async def release(self) -> None:
         """Leave the lifespan and let go of the document. Errors of the author's code are logged."""
@@ -74,7 +78,7 @@ class Resources:
             if self._lifespan is not None:
                 await bounded("lifespan", self._canvas, self._lifespan.leave())
         finally:
-            self._lifespan = self._key = None
+            self._lifespan = self._registry = self._key = None
             state, self.state = self.state, None
             if state is not None:
                 await state.aclose()

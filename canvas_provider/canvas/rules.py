@@ -29,6 +29,7 @@ __all__ = [
     "check_route",
     "check_schema",
     "check_store",
+    "is_store",
     "check_text",
     "hides",
 ]
@@ -261,12 +262,22 @@ def check_lifespan(lifespan: Any, site: Site) -> Any:
     return check_callable(lifespan, "lifespan", site)
 
 
+def is_store(value: object) -> bool:
+    """Say whether documents can be kept in it."""
+    return hasattr(value, "load") and hasattr(value, "commit")
+
+
 def check_store(store: Any, has_state: bool, site: Site) -> Any:
-    """Return a store, or None. One without a state would keep nothing."""
+    """Return a store, what picks one, or None. One without a state would keep nothing."""
     if store is None:
         return None
-    if isinstance(store, type) or not all(hasattr(store, name) for name in ("load", "commit")):
-        raise site.refuse("must be a store: write store=JSONFileStore()", "store")
+    waits = inspect.iscoroutinefunction(store)
+    if isinstance(store, type) or waits or not (is_store(store) or callable(store)):
+        raise site.refuse(
+            "must be a store, or a def that takes the context and returns one: write "
+            "store=JSONFileStore()",
+            "store",
+        )
     if not has_state:
         raise site.refuse("has nothing to store: pass state= as well", "store")
     return store

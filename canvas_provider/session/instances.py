@@ -8,9 +8,9 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
-from canvas_provider.canvas.context import Opened
+from canvas_provider.canvas.context import CanvasContext, Opened
 from canvas_provider.canvas.declaration import Canvas
 from canvas_provider.canvas.instance import Instance
 from canvas_provider.canvas.threads import Workers
@@ -85,7 +85,8 @@ class Instances:
         self._leaving: set[_Entry] = set()
         self._ended = False
         self._memory = MemoryStore()
-        self._registries: dict[tuple[int, str], StateRegistry] = {}
+        self._registries: dict[tuple[int, str], tuple[Store, StateRegistry]] = {}
+        """By the store's identity, so the store is held on to."""
 
     async def open(self, params: CanvasOpenParams, *, restoring: bool) -> CanvasOpenResult:
         """Open an instance, or answer again for one that is open: same instance, same URL.
@@ -159,7 +160,7 @@ class Instances:
         entries = [*self._entries.values(), *self._leaving]
         self._entries.clear()
         await _all(self._take_off_air(entry, "shutdown") for entry in entries)
-        await _all(registry.aclose() for registry in self._registries.values())
+        await _all(registry.aclose() for _, registry in self._registries.values())
         self._registries.clear()
 
     # --- One entry
@@ -191,7 +192,7 @@ class Instances:
             instance_id=params["instanceId"],
             session_id=params["sessionId"],
             extension_id=params["extensionId"],
-            registry=self._registry(canvas, params["extensionId"]),
+            registry=self._registry,
             session=session,
             update=self._update,
             workers=self._workers,
@@ -269,17 +270,16 @@ class Instances:
                 entry.presented = before
                 raise
 
-    def _registry(self, canvas: Canvas, extension_id: str) -> StateRegistry | None:
-        if canvas.state_type is None:
-            return None
-        store: Store = canvas.store if canvas.store is not None else self._memory
-        name = re.sub(r"[^\w.-]+", "-", extension_id.rpartition(":")[2]).lstrip(".") or "canvas"
-        registry = self._registries.get((id(store), name))
-        if registry is None:
+    def _registry(self, context: CanvasContext[Any]) -> StateRegistry:
+        store: Store = self._canvases[context.canvas_id].store_for(context) or self._memory
+        extension = context.extension_id.rpartition(":")[2]
+        name = re.sub(r"[^\w.-]+", "-", extension).lstrip(".") or "canvas"
+        known = self._registries.get((id(store), name))
+        if known is None:
             folder = copilot_home() / "extensions" / name / "artifacts"
-            registry = StateRegistry(store.resolve(folder))
-            self._registries[id(store), name] = registry
-        return registry
+            known = store, StateRegistry(store.resolve(folder))
+            self._registries[id(store), name] = known
+        return known[1]
 
 
 def _closing(instance: Instance) -> Closing:

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import httpx
 
+from canvas_provider.canvas.canvas import PickStore
 from canvas_provider.canvas.declaration import Canvas
 from canvas_provider.canvas.instance import Instance
 from canvas_provider.config import Settings
@@ -69,7 +70,7 @@ async def open_canvas(
     input: JSONValue | Missing = MISSING,
     *,
     instance_id: str = "panel",
-    store: Store | None = None,
+    store: Store | PickStore | None = None,
 ) -> "AsyncIterator[Panel]":
     """Open a canvas for a test.
 
@@ -83,7 +84,8 @@ async def open_canvas(
     Args:
         input: What the canvas is opened with; left out, it is absent.
         store: Where the state is kept, in place of the canvas's own store; by default in memory,
-            so that a test leaves nothing behind. Give the same store twice to see what lasts.
+            so that a test leaves nothing behind. Give the same store twice to see what lasts. As
+            in `create_canvas`, a function of the context may pick it.
 
     Raises:
         CanvasError: the canvas, or the runtime, refused to open.

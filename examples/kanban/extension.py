@@ -5,12 +5,21 @@ Each action is one typed function. The agent calls it through Copilot, the page 
 JSON-RPC or files.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, TypedDict, TypeVar
+from typing import Annotated, Literal, TypedDict, TypeVar
 
-from canvas_provider import CanvasContext, CanvasError, JSONFileStore, Opened, create_canvas, run
+from canvas_provider import (
+    CanvasContext,
+    CanvasError,
+    JSONFileStore,
+    Opened,
+    SQLiteStore,
+    create_canvas,
+    run,
+)
 
 T = TypeVar("T")
 
@@ -91,6 +100,27 @@ def new_board(ctx: CanvasContext) -> Board:
     return Board(project=project_of(ctx))
 
 
+def read_place(place: str) -> JSONFileStore | SQLiteStore:
+    """Read `KANBAN_STORE`: `json`, `sqlite`, a database file, or a folder for JSON files."""
+    if place in STORES:
+        return STORES[place]
+    path = Path(place).expanduser()
+    return SQLiteStore(path) if path.suffix in (".db", ".sqlite3") else JSONFileStore(path)
+
+
+# Made once each: panels that name the same one share their boards, live.
+STORES: dict[str, JSONFileStore | SQLiteStore] = {
+    "json": JSONFileStore(),
+    "sqlite": SQLiteStore(name="boards"),
+}
+USUAL_STORE = read_place(os.environ.get("KANBAN_STORE") or "json")
+
+
+def store_of(ctx: CanvasContext) -> JSONFileStore | SQLiteStore:
+    """Keep the board where its panel asks for it. A path is the user's to give, not the agent's."""
+    return STORES.get(ctx.input.get("store", ""), USUAL_STORE)
+
+
 kanban = create_canvas(
     id="agentic-kanban",
     display_name="Agentic Kanban",
@@ -99,7 +129,7 @@ kanban = create_canvas(
         " who does what, and to keep track of it across sessions."
     ),
     state=new_board,
-    store=JSONFileStore(),
+    store=store_of,
     state_key=project_of,
     page=Path(__file__).parent / "page",
     alias=to_camel,
@@ -118,6 +148,12 @@ async def opened(
     board: Board,
     project: Annotated[
         str, "The board to show, such as a release. Left out: the one shared by all sessions."
+    ] = "",
+    store: Annotated[
+        Literal["", "json", "sqlite"],
+        "Where the board is kept: in a JSON file of its own that people can edit, or in a database,"
+        " for boards of thousands of cards. They are different boards, even under the same name."
+        " Left out: as the user has set it up.",
     ] = "",
 ) -> Opened:
     name = "" if board.project == DEFAULT_PROJECT else f": {board.project}"

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from canvas_provider import CanvasError, JSONFileStore, MemoryStore
+from canvas_provider import CanvasError, JSONFileStore, MemoryStore, SQLiteStore
 from canvas_provider.testing import Panel, open_canvas
-from examples.kanban.extension import kanban
+from examples.kanban import extension
+from examples.kanban.extension import kanban, read_place, store_of
 
 pytestmark = pytest.mark.anyio
 
@@ -182,6 +183,30 @@ async def test_the_board_outlives_the_program(tmp_path: Path) -> None:
     async with open_canvas(kanban, store=JSONFileStore(tmp_path)) as panel:
         assert titles(panel)["backlog"] == ["Ship it"]
         assert panel.revision == 1
+
+
+async def test_a_panel_says_in_which_store_its_board_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extension, "STORES", {"json": MemoryStore(), "sqlite": MemoryStore()})
+    monkeypatch.setattr(extension, "USUAL_STORE", extension.STORES["json"])
+    async with open_canvas(kanban, {"store": "sqlite"}, store=store_of) as panel:
+        await panel.person.add_card(title="In the database")
+    async with open_canvas(kanban, {"store": "json"}, store=store_of) as panel:
+        assert titles(panel)["backlog"] == []
+        await panel.person.add_card(title="In the file")
+    async with open_canvas(kanban, store=store_of) as panel:
+        assert titles(panel)["backlog"] == ["In the file"]
+    async with open_canvas(kanban, {"store": "sqlite"}, store=store_of) as panel:
+        assert titles(panel)["backlog"] == ["In the database"]
+
+
+def test_the_environment_names_a_store_or_a_place(tmp_path: Path) -> None:
+    assert read_place("sqlite") is extension.STORES["sqlite"]
+    assert read_place("json") is extension.STORES["json"]
+    database, folder = read_place(str(tmp_path / "b.db")), read_place(str(tmp_path))
+    assert isinstance(database, SQLiteStore)
+    assert database.path == tmp_path / "b.db"
+    assert isinstance(folder, JSONFileStore)
+    assert folder.directory == tmp_path
 
 
 def test_the_declaration_has_the_names_that_agents_know() -> None:

@@ -43,7 +43,10 @@ class Make:
         return create_canvas(**given)
 
     def instance(self, canvas: Canvas, instance_id: str = "panel", **settings: Any) -> Instance:
-        given: dict[str, Any] = {"registry": self.registry, "update": self.update} | settings
+        given: dict[str, Any] = {
+            "registry": lambda context: self.registry,
+            "update": self.update,
+        } | settings
         instance = Instance(
             canvas,
             instance_id=instance_id,

@@ -50,6 +50,10 @@ class Required(BaseModel):
     title: str
 
 
+async def pick_later(ctx: Any) -> None:
+    """Nothing waits for a store."""
+
+
 def create(**settings: Any) -> Canvas:
     given = {"id": "kanban", "display_name": "Kanban", "description": "A board."} | settings
     return create_canvas(**given)
@@ -298,6 +302,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"state": lambda ctx: Board()}, "state", "does not say what it returns"),
     ({"store": "redis"}, "store", "must be a store"),
     ({"store": type("Store", (), {"load": 1, "commit": 1})}, "store", "must be a store"),
+    ({"store": pick_later}, "store", "must be a store, or a def"),
     ({"store": type("Store", (), {"load": 1, "commit": 1})()}, "store", "pass state="),
     ({"state_key": "fixed"}, "state_key", "must be a function"),
     ({"alias": "camel"}, "alias", "must be a function"),

@@ -51,6 +51,39 @@ async def test_the_end_waits_for_a_close_that_is_under_way() -> None:
     assert log == ["on_close done", "store closed"]
 
 
+async def test_each_instance_is_kept_in_the_store_that_its_context_picks() -> None:
+    """Two that pick the same store share the document; another store has one of its own."""
+    stores = {"red": MemoryStore(), "blue": MemoryStore()}
+    board = make_canvas(
+        state=dict, store=lambda ctx: stores[ctx.input["store"]], state_key=lambda ctx: "board"
+    )
+
+    @board.action
+    async def paint(ctx: CanvasContext, colour: str = "") -> Any:
+        if colour:
+            async with ctx.state.change() as draft:
+                draft["colour"] = colour
+        return dict(ctx.state.value)
+
+    async with joined(board) as it, asyncio.timeout(5):
+        for instance_id, store in (("b1", "red"), ("b2", "blue"), ("b3", "red")):
+            await it.runtime.open("board", instance_id, {"store": store})
+        await it.runtime.invoke("b1", "paint", {"colour": "crimson"})
+        assert await it.runtime.invoke("b2", "paint") == {}
+        assert await it.runtime.invoke("b3", "paint") == {"colour": "crimson"}
+        with pytest.raises(HostRefusal, match="under another instance id"):
+            await it.runtime.open("board", "b1", {"store": "blue"})
+        assert await it.runtime.invoke("b1", "paint") == {"colour": "crimson"}
+
+
+async def test_what_picks_a_store_must_return_one(caplog: pytest.LogCaptureFixture) -> None:
+    board = make_canvas(state=dict, store=lambda ctx: None)
+    async with joined(board) as it, asyncio.timeout(5):
+        with pytest.raises(HostRefusal):
+            await it.runtime.open("board", "b1")
+    assert "store= returned NoneType: it must return a store" in caplog.text
+
+
 async def test_an_update_while_the_page_is_put_on_the_air_keeps_the_input() -> None:
     serving, go_on = asyncio.Event(), asyncio.Event()
     updates: list[asyncio.Task[None]] = []

@@ -40,7 +40,7 @@ async def open_instance(canvas: Canvas, *, instance_id: str = "panel") -> AsyncI
         instance_id=instance_id,
         session_id="s-1",
         extension_id="project:board",
-        registry=registry,
+        registry=lambda context: registry,
         session=NoSession(),
         update=_refuse_update,
     )
