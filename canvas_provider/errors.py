@@ -152,10 +152,9 @@ class RevisionConflict(CanvasError):
     """The document is at another revision than the caller based its change on."""
 
     def __init__(self, expected: int, actual: int) -> None:
-        super().__init__(
-            "revision_conflict",
-            f"The state is at revision {actual}, not {expected}: read it again, then retry.",
-        )
+        # The numbers are the same where a store was reset, and has grown again since.
+        found = f"at revision {actual}, not {expected}" if actual != expected else "another by now"
+        super().__init__("revision_conflict", f"The state is {found}: read it again, then retry.")
         self.expected = expected
         self.actual = actual
 

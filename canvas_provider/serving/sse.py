@@ -15,7 +15,6 @@ if AppStatus.original_handler is not None:
     uvicorn.Server.handle_exit = AppStatus.original_handler  # type: ignore[method-assign]
 
 
-def encode_event(event: str, data: str, *, id: int | None = None) -> bytes:
+def encode_event(event: str, data: str, *, id: str | None = None) -> bytes:
     """Encode one event of a `text/event-stream` (HTML Standard section 9.2.5)."""
-    number = None if id is None else str(id)
-    return ServerSentEvent(data, event=event, id=number, sep="\n").encode()
+    return ServerSentEvent(data, event=event, id=id, sep="\n").encode()

@@ -7,6 +7,7 @@ stored becomes a revision by `system`.
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -18,6 +19,7 @@ from canvas_provider.state.lock import TurnLock
 from canvas_provider.state.patch import diff
 from canvas_provider.state.shape import Shape
 from canvas_provider.state.store import Store, Stored
+from canvas_provider.state.version import Version
 from canvas_provider.types import Author, JSONValue
 
 __all__ = ["LiveDocument"]
@@ -33,6 +35,8 @@ class LiveDocument:
         self.history = History()
         self.damage: str | None = None
         """What was found instead of a document when it was opened, for people to read."""
+        self.epoch = _new_epoch()
+        """Tells this document from another that had the same revision numbers."""
         self._store = store
         self._key = key
         self._seed = seed
@@ -70,8 +74,7 @@ class LiveDocument:
         if not self._turns.take_nowait():
             return None
         try:
-            if expected_revision is not None and expected_revision != document.revision:
-                raise RevisionConflict(expected_revision, document.revision)
+            self._expect(expected_revision)
             return document.begin()
         except BaseException:
             self._turns.give()
@@ -89,12 +92,18 @@ class LiveDocument:
             document = self.document
             if not self._store.is_current(self._key, document.revision):
                 await self._take(await self._store.load(self._key))
-            if expected_revision is not None and expected_revision != document.revision:
-                raise RevisionConflict(expected_revision, document.revision)
+            self._expect(expected_revision)
             return document.begin()
         except BaseException:
             self._turns.give()
             raise
+
+    def _expect(self, revision: int | None) -> None:
+        if revision is None:
+            return
+        epoch = revision.epoch if isinstance(revision, Version) else None
+        if revision != self.document.revision or epoch not in (None, self.epoch):
+            raise RevisionConflict(int(revision), self.document.revision)
 
     async def commit(self, change: Change, author: Author, action: str | None) -> None:
         """Store what the change wrote, tell everybody, and give the turn back.
@@ -206,6 +215,7 @@ class LiveDocument:
             self.history.add(revision)
         else:
             # The store was reset: numbers come again, so nobody can be told what they missed.
+            self.epoch = _new_epoch()
             self.history.clear()
         for listener in self._listeners:
             try:
@@ -273,3 +283,7 @@ class LiveDocument:
             self._catching_up.cancel()
         if self._saving is not None:
             await asyncio.wait([self._saving])
+
+
+def _new_epoch() -> str:
+    return secrets.token_hex(4)

@@ -12,6 +12,7 @@ from canvas_provider.state.history import Revision
 from canvas_provider.state.live import LiveDocument
 from canvas_provider.state.shape import shape_of
 from canvas_provider.state.store import Store
+from canvas_provider.state.version import Version
 from canvas_provider.types import Author, JSONValue
 
 __all__ = ["BoundState", "ChangeContext", "Revision", "SharedState"]
@@ -84,6 +85,11 @@ class SharedState(Generic[S]):
     def revision(self) -> int:
         """How many commits made the document what it is. 0 is a seed that nobody stored yet."""
         return self._live.document.revision
+
+    @property
+    def version(self) -> Version:
+        """The revision with its epoch, for those who come back: another document has another."""
+        return Version(self.revision, self._live.epoch)
 
     @property
     def document(self) -> JSONValue:
@@ -209,7 +215,12 @@ class SharedState(Generic[S]):
         return leave
 
     def since(self, revision: int) -> list[Revision] | None:
-        """Return the revisions after `revision`; `None` if that is too long ago, or never was."""
+        """Return the revisions after `revision`; `None` if that is too long ago, or never was.
+
+        A `Version` of another epoch never was; a bare number is trusted to be of this document.
+        """
+        if isinstance(revision, Version) and revision.epoch not in (None, self._live.epoch):
+            return None
         return self._live.history.since(revision, self.revision)
 
     async def aclose(self) -> None:

@@ -1,7 +1,6 @@
 """`POST actions/NAME`: a person's call of an action, with the same handler as the agent's."""
 
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pydantic_core import from_json
 from starlette.types import Receive, Scope, Send
@@ -9,6 +8,7 @@ from starlette.types import Receive, Scope, Send
 from canvas_provider.errors import InvalidInput
 from canvas_provider.serving.guards import header_values
 from canvas_provider.serving.responses import send_json
+from canvas_provider.state.version import Version
 from canvas_provider.types import MISSING, JSONValue, Missing
 
 if TYPE_CHECKING:
@@ -16,15 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["invoke_action"]
 
-ENTITY_TAG: Final = re.compile(rb'"(\d{1,18})"')
-
 
 async def invoke_action(
     instance: "Instance", name: str, scope: Scope, receive: Receive, send: Send
 ) -> None:
     """Answer `{"result": …, "revision": 8}`; what an action raises passes through.
 
-    `If-Match: "7"` makes the first change of the action conditional on revision 7.
+    `If-Match: "7-1f0e3dad"` makes the first change of the action conditional on that version, as
+    the ETag of `state` and the ids of events have it; `"7"` on that revision of whatever document.
     """
     expected = _expected_revision(scope)
     body = await _read_body(receive)
@@ -34,12 +33,13 @@ async def invoke_action(
     await send_json(send, {"result": outcome.result, "revision": outcome.revision})
 
 
-def _expected_revision(scope: Scope) -> int | None:
+def _expected_revision(scope: Scope) -> Version | None:
     match header_values(scope, b"if-match"):
         case [] | [b"*"]:
             return None
-        case [value] if tag := ENTITY_TAG.fullmatch(value):
-            return int(tag[1])
+        case [value] if value[:1] == value[-1:] == b'"':
+            if (version := Version.parse(value[1:-1].decode("latin-1"))) is not None:
+                return version
     raise InvalidInput('If-Match has to be one revision in quotes, such as "7".')
 
 

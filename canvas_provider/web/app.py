@@ -122,9 +122,9 @@ class _Site:
         await invoke_action(self._instance, name, scope, receive, send)
 
     async def _send_state(self, send: Send) -> None:
-        revision, document = self.feed.document()
-        etag = (b"etag", b'"%d"' % revision)
-        await send_json(send, {"revision": revision, "state": document}, headers=[etag])
+        version, document = self.feed.document()
+        etag = (b"etag", f'"{version}"'.encode())
+        await send_json(send, {"revision": int(version), "state": document}, headers=[etag])
 
     async def _redirect(self, scope: Scope, send: Send) -> None:
         if await _takes(READ, scope, send):

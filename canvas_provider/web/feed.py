@@ -1,13 +1,15 @@
 """The event stream of one instance: its state and what its handlers emit, as frames.
 
-    event     id        data
-    snapshot  revision  {"revision": 7, "state": …}       first, and when a patch would not do
-    patch     revision  {"revision": 8, "ops": […], "author": "agent", "action": "move_card"}
-                        with "previous" where that is not the revision before
-    NAME      –         what `ctx.emit(NAME, data)` sent
-    closed    –         {"reason": "closed" | "shutdown"}  the last one
+    event     id       data
+    snapshot  version  {"revision": 7, "state": …}       first, and when a patch would not do
+    patch     version  {"revision": 8, "ops": […], "author": "agent", "action": "move_card"}
+                       with "previous" where that is not the revision before
+    NAME      –        what `ctx.emit(NAME, data)` sent
+    closed    –        {"reason": "closed" | "shutdown"}  the last one
 
-A page that was away resumes with `?after=REVISION` or the `Last-Event-ID` header.
+A version is a revision with the epoch of its document, `7-1f0e3dad`. A page that was away resumes
+with `?after=VERSION` or the `Last-Event-ID` header. An epoch that is not ours gets a snapshot: the
+store was reset, or this is another process. A bare revision is trusted to be of this document.
 """
 
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from canvas_provider.serving.guards import header_values
 from canvas_provider.serving.responses import encode_json
 from canvas_provider.serving.sse import encode_event
 from canvas_provider.serving.streams import EventStream
+from canvas_provider.state.version import Version
 from canvas_provider.types import JSONValue
 
 if TYPE_CHECKING:
@@ -37,7 +40,7 @@ class Feed:
         self.stream = EventStream(
             opening=self._opening, snapshot=self._snapshot, max_pages=instance.canvas.max_streams
         )
-        self._latest: tuple[int, JSONValue, bytes] = (-1, None, b"")
+        self._latest: tuple[Version, JSONValue, bytes] = (Version(-1), None, b"")
         self._unsubscribe: list[Callable[[], None]] = [
             instance.subscribe_events(self._on_event),
         ]
@@ -51,14 +54,14 @@ class Feed:
         self._unsubscribe.clear()
         self.stream.close(_encode("closed", {"reason": reason}))
 
-    def document(self) -> tuple[int, JSONValue]:
-        """The revision and the state; a canvas without state stays `null` at revision 0."""
+    def document(self) -> tuple[Version, JSONValue]:
+        """The version and the state; a canvas without state stays `null` at revision 0."""
         state = self._state
-        return (0, None) if state is None else (state.revision, state.document)
+        return (Version(0), None) if state is None else (state.version, state.document)
 
     def _on_revision(self, revision: "Revision") -> None:
         if self.stream.pages:
-            self.stream.publish(_encode_patch(revision))
+            self.stream.publish(self._encode_patch(revision))
 
     def _on_event(self, name: str, data: JSONValue) -> None:
         if self.stream.pages:
@@ -69,40 +72,41 @@ class Feed:
         missed = None if after is None or self._state is None else self._state.since(after)
         if missed is None:
             return self._snapshot()
-        return b"".join(map(_encode_patch, missed))
+        return b"".join(map(self._encode_patch, missed))
 
     def _snapshot(self) -> bytes:
-        number, document = self.document()
-        known_number, known_document, frame = self._latest
-        # By identity as well: after a reset of its store, a document has an earlier number again.
-        if number != known_number or document is not known_document:
-            data = {"revision": number, "state": document}
-            frame = _encode("snapshot", data, id=number)
-            self._latest = number, document, frame
+        version, document = self.document()
+        known, known_document, frame = self._latest
+        # By epoch as well: after a reset of its store, a document has an earlier number again.
+        if (version, version.epoch) != (known, known.epoch) or document is not known_document:
+            data = {"revision": int(version), "state": document}
+            frame = _encode("snapshot", data, id=str(version))
+            self._latest = version, document, frame
         return frame
 
+    def _encode_patch(self, revision: "Revision") -> bytes:
+        assert self._state is not None, "revisions are of a state"
+        data = {
+            "revision": revision.number,
+            "ops": revision.ops,
+            "author": revision.author,
+            "action": revision.action,
+        }
+        if revision.previous != revision.number - 1:
+            data["previous"] = revision.previous
+        version = Version(revision.number, self._state.version.epoch)
+        return _encode("patch", data, id=str(version))
 
-def _encode(name: str, data: object, *, id: int | None = None) -> bytes:
+
+def _encode(name: str, data: object, *, id: str | None = None) -> bytes:
     return encode_event(name, encode_json(data).decode(), id=id)
 
 
-def _encode_patch(revision: "Revision") -> bytes:
-    data = {
-        "revision": revision.number,
-        "ops": revision.ops,
-        "author": revision.author,
-        "action": revision.action,
-    }
-    if revision.previous != revision.number - 1:
-        data["previous"] = revision.previous
-    return _encode("patch", data, id=revision.number)
-
-
-def _resume_point(scope: Scope) -> int | None:
-    """The last revision the page has seen; the header is younger than the URL it came with."""
+def _resume_point(scope: Scope) -> Version | None:
+    """The last version the page has seen; the header is younger than the URL it came with."""
     asked = parse_qs(scope["query_string"].decode("latin-1")).get("after", [])
     seen = [value.decode("latin-1") for value in header_values(scope, b"last-event-id")]
     for text in (*seen, *asked):
-        if text.isascii() and text.isdigit() and len(text) < 19:
-            return int(text)
+        if (version := Version.parse(text)) is not None:
+            return version
     return None

@@ -7,7 +7,7 @@ from canvas_provider.serving.sse import EventSourceResponse, ServerSentEvent, en
 
 
 def test_an_event_is_encoded_as_the_standard_says() -> None:
-    assert encode_event("patch", '{"a":1}', id=7) == b'id: 7\nevent: patch\ndata: {"a":1}\n\n'
+    assert encode_event("patch", '{"a":1}', id="7") == b'id: 7\nevent: patch\ndata: {"a":1}\n\n'
     assert encode_event("note", "ä") == "event: note\ndata: ä\n\n".encode()
 
 

@@ -13,6 +13,7 @@ from playwright.async_api import Page, expect
 from starlette.types import Receive, Scope, Send
 
 from canvas_provider import Canvas, CanvasContext, CanvasError, create_canvas
+from canvas_provider.serving.guards import header_values
 from canvas_provider.serving.responses import send_error, send_json, send_response
 from canvas_provider.serving.server import LoopbackServers, Origin
 from canvas_provider.serving.sse import encode_event
@@ -113,6 +114,8 @@ class Script:
         self.opening = b""
         self.asked: list[str] = []
         """The query of each event stream that was opened."""
+        self.tags: list[str] = []
+        """The If-Match of each action that was called."""
         self.state: JSONValue = {"revision": 1, "state": {"from": "GET state"}}
         self.streaming = True
         self.stream = EventStream(opening=self._open, snapshot=lambda: b"")
@@ -140,6 +143,8 @@ class Script:
             case "/favicon.ico":
                 await send_response(send, 204, b"", b"image/x-icon")
             case _:
+                for value in header_values(scope, b"if-match"):
+                    self.tags.append(value.decode())
                 await send_response(send, 200, b"no JSON", b"text/plain")
 
 
@@ -451,6 +456,28 @@ async def test_a_snapshot_of_a_lower_revision_is_taken(visit: Visit) -> None:
         script.say("snapshot", revision=0, state="new")
         await changes_of(page, 2)
         assert await page.evaluate("[canvas.state, canvas.revision]") == ["new", 0]
+
+
+async def test_the_page_comes_back_with_the_version_that_it_saw(visit: Visit) -> None:
+    """A number alone may be another document's: after a restart, or a reset of the store."""
+    visit.expected += ["Failed to load resource"]
+    script = Script()
+    data = json.dumps({"revision": 4, "state": {"a": 1}})
+    script.opening = encode_event("snapshot", data, id="4-old")
+    async with serve(script) as origin:
+        page = await visit(origin.base, clock=True)
+        await changes_of(page, 1)
+        await page.evaluate("canvas.call('x', null, { ifMatch: 3 }).catch(() => {})")
+        patch = {"revision": 5, "ops": [], "author": "agent", "action": None}
+        script.stream.publish(encode_event("patch", json.dumps(patch), id="5-new"))
+        script.stream.publish(frame("note"))
+        await changes_of(page, 2)
+        await page.evaluate("canvas.call('x', null, { ifMatch: 5 }).catch(() => {})")
+        assert script.tags == ['"3-old"', '"5-new"']
+        script.stream.close(b": the line breaks\n\n")
+        script.stream = EventStream(opening=script._open, snapshot=lambda: b"")
+        await run_clock_until(page, "canvas.status === 'live'")
+        assert script.asked == ["", "after=5-new"]
 
 
 async def test_a_line_that_is_gone_for_good_is_given_up(visit: Visit) -> None:

@@ -13,6 +13,8 @@ import pytest
 from canvas_provider import Canvas, CanvasContext, create_canvas
 from canvas_provider.canvas.instance import Instance
 from canvas_provider.state.history import Revision
+from canvas_provider.state.memory import MemoryStore
+from canvas_provider.state.version import Version
 from canvas_provider.web import feed
 from tests.support.instances import open_app, open_client
 
@@ -44,10 +46,12 @@ class Event:
 
 
 class Stream:
-    """Reads one event stream, as a page does."""
+    """Reads one event stream, as a page does. Ids are told without their epoch."""
 
     def __init__(self, response: httpx.Response) -> None:
         self.response = response
+        self.version = ""
+        """The last id as it came."""
         self._lines = response.aiter_lines()
 
     async def next(self) -> Event:
@@ -60,7 +64,9 @@ class Stream:
                 fields[name] = value
             else:
                 raise EOFError
-        return Event(fields["event"], json.loads(fields["data"]), fields.get("id"))
+        self.version = fields.get("id", self.version)
+        number = fields["id"].partition("-")[0] if "id" in fields else None
+        return Event(fields["event"], json.loads(fields["data"]), number)
 
 
 @asynccontextmanager
@@ -127,6 +133,116 @@ async def test_a_page_that_was_away_gets_what_it_missed(
             assert await stream.next() == patch(4, "d", 4)
 
 
+@pytest.mark.parametrize("by_header", [True, False])
+async def test_a_page_resumes_with_the_id_that_it_saw(canvas: Canvas, by_header: bool) -> None:
+    async with open_client(canvas) as (http, instance):
+        async with listen(http) as stream:
+            await stream.next()
+            await put(instance, "a", 1)
+            await stream.next()
+        await put(instance, "b", 2)
+        query = "" if by_header else f"?after={stream.version}"
+        headers = {"last-event-id": stream.version} if by_header else {}
+        async with listen(http, query, **headers) as stream:
+            assert await stream.next() == patch(2, "b", 2)
+            seen = stream.version
+        async with listen(http, f"?after={seen}") as stream:
+            await put(instance, "c", 3)
+            assert await stream.next() == patch(3, "c", 3)
+
+
+@pytest.mark.parametrize("version", ["1-00000000", "2-00000000", "1-x", "2-" + "y" * 64])
+async def test_a_page_of_another_process_gets_a_snapshot(canvas: Canvas, version: str) -> None:
+    """Its document may have been another: its numbers are not ours."""
+    async with open_client(canvas) as (http, instance):
+        await put(instance, "a", 1)
+        await put(instance, "b", 2)
+        async with listen(http, f"?after={version}", **{"last-event-id": version}) as stream:
+            assert await stream.next() == Event(
+                "snapshot", {"revision": 2, "state": {"a": 1, "b": 2}}, "2"
+            )
+
+
+async def reset(instance: Instance, *documents: Any) -> None:
+    """Let the store begin anew behind our back, and grow."""
+    registry = instance._resources._registry
+    assert registry is not None
+    store = registry._store
+    assert isinstance(store, MemoryStore)
+    store._documents.clear()
+    for number, document in enumerate(documents):
+        await store.commit("board/panel", number, document, [])
+
+
+async def test_a_store_that_was_reset_while_a_page_was_away_is_noticed(canvas: Canvas) -> None:
+    async with open_client(canvas) as (http, instance):
+        async with listen(http) as stream:
+            await stream.next()
+            await put(instance, "a", 1)
+            await put(instance, "b", 2)
+            await stream.next()
+            await stream.next()
+        await reset(instance, {"new": 0})
+        await put(instance, "c", 3)
+        assert instance.state is not None
+        assert instance.state.revision == 2, "the same number again, of another document"
+        async with listen(http, f"?after={stream.version}") as stream:
+            assert await stream.next() == Event(
+                "snapshot", {"revision": 2, "state": {"new": 0, "c": 3}}, "2"
+            )
+        async with listen(http, "?after=2") as stream:
+            await put(instance, "d", 4)
+            assert (await stream.next()).name == "patch", "a bare number is trusted"
+
+
+async def test_a_page_that_listens_follows_a_reset_and_resumes_after_it(canvas: Canvas) -> None:
+    async with open_client(canvas) as (http, instance):
+        async with listen(http) as stream:
+            await stream.next()
+            await put(instance, "a", 1)
+            await put(instance, "b", 2)
+            await stream.next()
+            await stream.next()
+            before = stream.version
+            await reset(instance, {"new": 0})
+            event = await stream.next()
+            assert (event.name, event.data["previous"], event.id) == ("patch", 2, "1")
+            assert stream.version != before
+        async with listen(http, f"?after={stream.version}") as stream:
+            await put(instance, "c", 3)
+            assert (await stream.next()).name == "patch"
+
+
+@pytest.mark.parametrize("of", ["events", "state"])
+async def test_if_match_with_an_epoch_binds_to_the_document_that_was_seen(
+    canvas: Canvas, of: str
+) -> None:
+    async def call(http: httpx.AsyncClient, tag: str) -> int:
+        body = {"key": "k", "value": tag}
+        return (await http.post("actions/put", json=body, headers={"if-match": tag})).status_code
+
+    async with open_client(canvas) as (http, instance):
+        await put(instance, "a", 1)
+        await put(instance, "b", 2)
+        if of == "events":
+            async with listen(http) as stream:
+                await stream.next()
+            tag = f'"{stream.version}"'
+        else:
+            tag = (await http.get("state")).headers["etag"]
+        await reset(instance, {"new": 0})
+        await put(instance, "c", 3)
+        answer = await http.post(
+            "actions/put", json={"key": "k", "value": 0}, headers={"if-match": tag}
+        )
+        assert answer.status_code == 412
+        assert "another by now" in answer.json()["error"]["message"]
+        assert await call(http, '"2"') == 200, "a bare number is trusted"
+        fresh = (await http.get("state")).headers["etag"]
+        assert await call(http, fresh) == 200
+        assert await call(http, fresh) == 412
+
+
 async def test_a_page_that_missed_nothing_gets_nothing(canvas: Canvas) -> None:
     async with open_client(canvas) as (http, instance):
         await put(instance, "a", 1)
@@ -190,7 +306,7 @@ async def test_a_snapshot_is_not_kept_beyond_its_document(canvas: Canvas) -> Non
     """After a reset of its store, a document has an earlier number, and another content."""
     async with open_app(canvas) as (app, instance):
         source = app._site.feed
-        documents = iter([(1, {"a": 1}), (1, {"b": 2})])
+        documents = iter([(Version(1, "e"), {"a": 1}), (Version(1, "e"), {"b": 2})])
         source.document = lambda: next(documents)  # type: ignore[method-assign,assignment,return-value]
         assert b'{"a":1}' in source._snapshot()
         assert b'{"b":2}' in source._snapshot()

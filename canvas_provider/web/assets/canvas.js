@@ -72,6 +72,8 @@ export class Canvas {
   #state = undefined;
   /** @type {number | null} */
   #revision = null;
+  /** The revision with the epoch of its document, as the extension names it. @type {string} */
+  #version = "";
   /** @type {Status} */
   #status = "connecting";
   /** @type {Set<(state: any, change: Change) => void>} */
@@ -188,7 +190,9 @@ export class Canvas {
     /** @type {Record<string, string>} */
     const headers = { "Content-Type": "application/json" };
     if (options.ifMatch !== undefined) {
-      headers["If-Match"] = `"${options.ifMatch}"`;
+      // Of the document that is shown: after a reset, the same number is another's.
+      const epoch = this.#version.replace(/^\d+/, "");
+      headers["If-Match"] = `"${options.ifMatch}${epoch}"`;
     }
     let url, body, response, answer;
     try {
@@ -222,13 +226,17 @@ export class Canvas {
   #open() {
     const url = new URL("events", BASE);
     if (this.#revision !== null) {
-      url.searchParams.set("after", String(this.#revision));
+      url.searchParams.set("after", this.#version);
     }
     const source = (this.#source = new EventSource(url));
     source.onopen = () => this.#onOpen();
     source.onerror = () => this.#onLost();
-    source.addEventListener("snapshot", (event) => this.#onSnapshot(JSON.parse(event.data)));
-    source.addEventListener("patch", (event) => this.#onPatch(JSON.parse(event.data)));
+    source.addEventListener("snapshot", (event) =>
+      this.#onSnapshot(JSON.parse(event.data), event.lastEventId),
+    );
+    source.addEventListener("patch", (event) =>
+      this.#onPatch(JSON.parse(event.data), event.lastEventId),
+    );
     source.addEventListener("closed", (event) => this.#onClosed(JSON.parse(event.data).reason));
     for (const name of this.#eventListeners.keys()) {
       source.addEventListener(name, this.#onEmitted);
@@ -241,19 +249,24 @@ export class Canvas {
     this.#setStatus("live");
   }
 
-  /** @param {{revision: number, state: any}} data */
-  #onSnapshot({ revision, state }) {
+  /**
+   * @param {{revision: number, state: any}} data
+   * @param {string} version
+   */
+  #onSnapshot({ revision, state }, version) {
     // A lower revision is as good as any: the store was reset.
     this.#state = state;
     this.#revision = revision;
+    this.#version = version || String(revision);
     notify(this.#subscribers, state, snapshotOf(revision));
   }
 
   /**
    * @param {{revision: number, previous?: number, ops: Operation[], author: Change["author"],
    *   action: string | null}} data
+   * @param {string} version
    */
-  #onPatch({ revision, previous = revision - 1, ops, author, action }) {
+  #onPatch({ revision, previous = revision - 1, ops, author, action }, version) {
     if (previous !== this.#revision) {
       this.#resynchronise();
       return;
@@ -267,6 +280,7 @@ export class Canvas {
       return;
     }
     this.#revision = revision;
+    this.#version = version || String(revision);
     notify(this.#subscribers, this.#state, { kind: "patch", revision, paths, author, action });
   }
 
@@ -329,7 +343,8 @@ export class Canvas {
       const response = await fetch(new URL("state", BASE));
       const snapshot = await response.json();
       if (response.ok && this.#revision === null) {
-        this.#onSnapshot(snapshot);
+        const tag = /^"(.+)"$/.exec(response.headers.get("etag") ?? "");
+        this.#onSnapshot(snapshot, tag === null ? "" : tag[1]);
       }
     } catch {
       // The connection is being retried, and reports for itself.
