@@ -57,8 +57,8 @@ LAYERS: Final = {
     ),
     "sdk": Layer({"canvas", "web", "session"}, {"copilot"}),
     "ahp": Layer({"host", "wire", "protocol"}, {"aiohttp"}),
-    "testing": Layer(CORE | {"ahp"}, {"httpx"}, {"pytest": "testing.plugin"}),
-    "cli": Layer(CORE | {"", "ahp", "testing", "sdk"}, {"click", "watchfiles"}),
+    "testing": Layer(CORE | {"ahp", "cli"}, {"httpx", "starlette"}, {"pytest": "testing.plugin"}),
+    "cli": Layer(CORE | {"", "ahp", "sdk"}, {"click", "watchfiles"}),
 }
 
 ROOT: Final = {"", "__main__"}

@@ -1,4 +1,4 @@
-"""An extension as a child process, started and ended as Copilot does it.
+"""A program whose stdin and stdout are the wire, above all an extension, as Copilot runs it.
 
 stdin and stdout are the wire, stderr is read line by line. The end is SIGTERM, a grace, SIGKILL;
 stdin stays open until then, so that an extension can still say goodbye. Whoever starts one must
@@ -12,7 +12,7 @@ import codecs
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
@@ -20,7 +20,13 @@ from typing import Final, Self
 from canvas_provider.wire.descriptor import open_reader
 from canvas_provider.wire.transports import PipeTransport
 
-__all__ = ["STRIPPED", "ExtensionProcess", "create_environment", "describe_exit"]
+__all__ = [
+    "STRIPPED",
+    "ChildProcess",
+    "ExtensionProcess",
+    "create_environment",
+    "describe_exit",
+]
 
 STRIPPED: Final = frozenset(
     {
@@ -63,8 +69,8 @@ def describe_exit(code: int) -> str:
         return f"signal {-code}"
 
 
-class ExtensionProcess:
-    """One run of an extension. `start` it, give its `transport` to a peer, `stop` it."""
+class ChildProcess:
+    """One run of a program. `spawn` it, give its `transport` to a peer, `stop` it."""
 
     def __init__(
         self,
@@ -81,32 +87,31 @@ class ExtensionProcess:
         self._stderr.start(self._lines.feed, lambda _: self._stderr_ended.set())
 
     @classmethod
-    async def start(
+    async def spawn(
         cls,
-        script: Path,
+        command: Sequence[str],
         *,
         working_directory: str,
         environment: Mapping[str, str],
         on_stderr: Callable[[str], None],
-        python: str = sys.executable,
     ) -> Self:
-        """Start `script`; `on_stderr` gets each line of its stderr, without the newline.
+        """Start a program; `on_stderr` gets each line of its stderr, without the newline.
 
         Raises:
-            OSError: the interpreter or the working directory is not there.
+            OSError: the program or the working directory is not there.
         """
         from_child, stdout = os.pipe()
         stdin, to_child = os.pipe()
         from_stderr, stderr = os.pipe()
         try:
             process = await asyncio.create_subprocess_exec(
-                *(python, "-P", "-m", "canvas_provider.boot", str(script)),
+                *command,
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
                 cwd=working_directory,
                 env=environment,
-                # Ctrl-C in the host's terminal is the host's: it ends the extension in order.
+                # Ctrl-C in the host's terminal is the host's: it ends the child in order.
                 start_new_session=True,
             )
         except BaseException:
@@ -155,6 +160,12 @@ class ExtensionProcess:
                 with suppress(ProcessLookupError):
                     os.killpg(self.pid, signal.SIGKILL)
 
+    def kill_alone(self) -> None:
+        """End it at once, and nothing that it has started. Idempotent."""
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+
     def _terminate(self) -> None:
         # Not by Popen, which would reap a process that has just ended, behind asyncio's back.
         if sys.platform == "win32":
@@ -162,6 +173,32 @@ class ExtensionProcess:
         else:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGTERM)
+
+
+class ExtensionProcess(ChildProcess):
+    """One run of an extension, as `start` starts it."""
+
+    @classmethod
+    async def start(
+        cls,
+        script: Path,
+        *,
+        working_directory: str,
+        environment: Mapping[str, str],
+        on_stderr: Callable[[str], None],
+        python: str = sys.executable,
+    ) -> Self:
+        """Start `script`; see `spawn`.
+
+        Raises:
+            OSError: the interpreter or the working directory is not there.
+        """
+        return await cls.spawn(
+            (python, "-P", "-m", "canvas_provider.boot", str(script)),
+            working_directory=working_directory,
+            environment=environment,
+            on_stderr=on_stderr,
+        )
 
 
 class _Lines:

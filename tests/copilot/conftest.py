@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.copilot_cli import CopilotCLI
+from canvas_provider.testing import CopilotCLI
+from tests.support.copilot import create_cli
 
 
 @pytest.fixture
 async def cli(tmp_path: Path) -> AsyncIterator[CopilotCLI]:
-    async with CopilotCLI(tmp_path, project="prøject with spaces") as running:
+    async with create_cli(tmp_path, project="prøject with spaces") as running:
         yield running

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.copilot_cli import CLISession, CopilotCLI
-from tests.support.extension import install, write_extension
+from canvas_provider.testing import CLISession, CopilotCLI
+from canvas_provider.types import MISSING, JSONObject, JSONValue, Missing
+from tests.support.extension import write_extension
 
 pytestmark = [pytest.mark.copilot, pytest.mark.process]
 
@@ -48,14 +49,14 @@ FAILED = "Request session.canvas.action.invoke failed with message: "
 
 
 async def start(cli: CopilotCLI, tmp_path: Path, code: str = FAULTS) -> CLISession:
-    install(write_extension(tmp_path, "faults", code), cli.project)
+    cli.install(write_extension(tmp_path, "faults", code))
     session = await cli.create_session()
     await session.wait_listed("faults")
     await session.open("faults", "one")
     return session
 
 
-async def refusal(session: CLISession, action: str, input: dict[str, object] | None = None) -> str:
+async def refusal(session: CLISession, action: str, input: JSONValue | Missing = MISSING) -> str:
     with pytest.raises(Exception) as caught:
         await session.invoke("one", action, input)
     return str(caught.value)
@@ -86,7 +87,7 @@ async def test_input_that_does_not_fit_is_refused_with_its_field(
     cli: CopilotCLI, tmp_path: Path
 ) -> None:
     session = await start(cli, tmp_path)
-    cases: list[tuple[dict[str, object], str]] = [
+    cases: list[tuple[JSONObject, str]] = [
         ({"number": "3"}, "number"),
         ({"number": True}, "number"),
         ({}, "number"),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from canvas_provider.testing import PageEvents
-from tests.support.copilot_cli import CLISession, CopilotCLI, until
-from tests.support.extension import KANBAN, install, is_listening
+from canvas_provider.testing import CLISession, CopilotCLI, PageEvents
+from tests.support.copilot import processes, until, wait_no_processes
+from tests.support.extension import KANBAN, is_listening
 from tests.support.require import require_chromium
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ CANVAS = "agentic-kanban"
 
 
 async def start(cli: CopilotCLI) -> CLISession:
-    install(KANBAN, cli.project)
+    cli.install(KANBAN)
     session = await cli.create_session()
     await session.wait_listed(CANVAS)
     return session
@@ -117,24 +117,24 @@ async def test_a_close_frees_the_port_and_tells_the_page(cli: CopilotCLI) -> Non
         await session.close("board")
         assert (await events.wait_for("closed")).data == {"reason": "closed"}
     assert not await is_listening(httpx.URL(url).port or 0)
-    assert len(cli.processes()) == 1
+    assert len(processes(cli)) == 1
 
 
 async def test_a_reload_brings_back_the_instance_and_its_state(cli: CopilotCLI) -> None:
     session = await start(cli)
     before = await session.open(CANVAS, "board", {"project": "release"})
     card = await session.invoke("board", "add_card", {"title": "Ship it"})
-    (old,) = cli.processes()
+    (old,) = processes(cli)
     async with at_page(before["url"]) as (_, events):
         await session.reload()
         assert (await events.wait_for("closed")).data == {"reason": "shutdown"}
 
     after = await session.wait_open("board")
-    (new,) = cli.processes()
+    (new,) = processes(cli)
     assert new != old
     assert (after["title"], after["instanceId"]) == (before["title"], "board")
     assert [each["id"] for each in await session.invoke("board", "list_cards")] == [card["id"]]
-    assert len(cli.processes()) == 1
+    assert len(processes(cli)) == 1
 
 
 async def test_after_a_sigkill_of_the_cli_nothing_is_left(cli: CopilotCLI) -> None:
@@ -143,11 +143,11 @@ async def test_after_a_sigkill_of_the_cli_nothing_is_left(cli: CopilotCLI) -> No
     assert await is_listening(port)
     await cli.kill()
     async with asyncio.timeout(3):
-        await until(lambda: not cli.processes(), 3, lambda: f"{cli.processes()} still run")
+        await until(lambda: not processes(cli), 3, lambda: f"{processes(cli)} still run")
     assert not await is_listening(port)
 
 
 async def test_quitting_the_cli_ends_the_extension(cli: CopilotCLI) -> None:
     await start(cli)
     await cli.stop()
-    await cli.wait_no_processes(3)
+    await wait_no_processes(cli, 3)

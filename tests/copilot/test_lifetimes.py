@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.copilot_cli import CLISession, CopilotCLI
-from tests.support.extension import install, write_extension
+from canvas_provider.testing import CLISession, CopilotCLI
+from tests.support.copilot import wait_no_processes
+from tests.support.extension import write_extension
 
 pytestmark = [pytest.mark.copilot, pytest.mark.process]
 
@@ -81,7 +82,7 @@ def program(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 async def start(cli: CopilotCLI, program: Path) -> CLISession:
-    install(program, cli.project)
+    cli.install(program)
     session = await cli.create_session()
     await session.wait_listed("lasting")
     await session.open("lasting", "one")
@@ -110,7 +111,7 @@ async def test_the_last_change_is_there_after_a_reload_and_on_disk_after_a_disco
 
     await session.invoke("one", "put", {"text": "before the disconnect"})
     await session.disconnect()
-    await cli.wait_no_processes(5)
+    await wait_no_processes(cli, 5)
     assert "before the disconnect" in stored(program)
     assert notes(program).count("left") == 2
     assert "closed" not in notes(program)

@@ -5,7 +5,8 @@ If this fails, the CLI or the way we drive it is at fault, and no other result h
 
 import pytest
 
-from tests.support.copilot_cli import CopilotCLI
+from canvas_provider.testing import CopilotCLI
+from tests.support.copilot import processes, wait_no_processes
 
 pytestmark = [pytest.mark.copilot, pytest.mark.process]
 
@@ -28,9 +29,9 @@ async def test_a_canvas_in_node_opens_answers_and_closes(cli: CopilotCLI) -> Non
     assert (await session.wait_listed("echo"))["extensionId"] == "project:echo"
     assert (await session.open("echo", "one"))["title"] == "Echo!"
     assert await session.invoke("one", "echo", {"a": 1}) == {"got": {"a": 1}}
-    assert len(cli.processes()) == 1
+    assert len(processes(cli)) == 1
     await session.close("one")
     assert await session.open_instances() == []
 
     await cli.stop()
-    await cli.wait_no_processes(5)
+    await wait_no_processes(cli, 5)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.copilot_cli import CopilotCLI
-from tests.support.extension import install, write_extension
+from tests.support.copilot import create_cli, wait_no_processes
+from tests.support.extension import write_extension
 
 pytestmark = [pytest.mark.copilot, pytest.mark.process]
 
@@ -45,15 +45,15 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 async def test_noise_goes_to_the_log_and_nowhere_else(tmp_path: Path, unbuffered: str) -> None:
-    async with CopilotCLI(tmp_path, PYTHONUNBUFFERED=unbuffered) as cli:
-        install(write_extension(tmp_path, "noisy", NOISY), cli.project)
+    async with create_cli(tmp_path, PYTHONUNBUFFERED=unbuffered) as cli:
+        cli.install(write_extension(tmp_path, "noisy", NOISY))
         session = await cli.create_session()
         await session.wait_listed("noisy")
         await session.open("noisy", "one")
         assert await session.invoke("one", "shout") == 0
         assert await session.invoke("one", "ask") == "nothing to read"
         await session.disconnect()
-        await cli.wait_no_processes(5)
+        await wait_no_processes(cli, 5)
         log = cli.log()
     for letter in "PCL":
         assert log.count(letter * 1000) >= (1 << 20) // 1000

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.copilot_cli import CLISession, CopilotCLI
-from tests.support.extension import install, write_extension
+from canvas_provider.testing import CLISession, CopilotCLI
+from tests.support.copilot import create_cli, processes, wait_no_processes
+from tests.support.extension import write_extension
 from tests.support.venv import create_venv
 
 pytestmark = [pytest.mark.copilot, pytest.mark.process]
@@ -29,7 +30,7 @@ if __name__ == "__main__":
 
 
 def place(cli: CopilotCLI, tmp_path: Path) -> Path:
-    return install(write_extension(tmp_path, "where", EXTENSION), cli.project)
+    return cli.install(write_extension(tmp_path, "where", EXTENSION))
 
 
 async def describe(cli: CopilotCLI) -> tuple[CLISession, dict[str, object]]:
@@ -48,7 +49,7 @@ async def test_with_execve_python_takes_the_place_of_node(cli: CopilotCLI, tmp_p
     assert described["python"] == sys.executable
     assert described["here"] == str(cli.project)
     # One process, and it is Python: no Node stayed.
-    ((pid, command),) = cli.processes().items()
+    ((pid, command),) = processes(cli).items()
     assert pid == described["pid"]
     assert command.startswith(sys.executable)
 
@@ -62,13 +63,13 @@ async def test_without_execve_node_stays_in_front_and_ends_with_python(
     session, described = await describe(cli)
     (extension,) = await session.extensions()
     assert extension["pid"] != described["pid"]
-    assert cli.processes().keys() == {extension["pid"], described["pid"]}
+    assert processes(cli).keys() == {extension["pid"], described["pid"]}
 
     await session.reload()
     await session.wait_open("one")
-    assert len(cli.processes()) == 2
+    assert len(processes(cli)) == 2
     await session.disconnect()
-    await cli.wait_no_processes(3)
+    await wait_no_processes(cli, 3)
 
 
 async def test_without_execve_nothing_is_left_after_a_sigkill_of_the_cli(
@@ -79,7 +80,7 @@ async def test_without_execve_nothing_is_left_after_a_sigkill_of_the_cli(
     shim.write_text(f"{text}\n".replace("\n\n", "\nprocess.execve = undefined;\n", 1), "utf-8")
     await describe(cli)
     await cli.kill()
-    await cli.wait_no_processes(3)
+    await wait_no_processes(cli, 3)
 
 
 async def test_a_project_may_hold_folders_with_the_names_of_our_dependencies(
@@ -93,7 +94,7 @@ async def test_a_project_may_hold_folders_with_the_names_of_our_dependencies(
 
 
 async def test_a_bare_path_and_only_a_venv_at_the_projects_root_will_do(tmp_path: Path) -> None:
-    async with CopilotCLI(tmp_path, project="bäre project", PATH="/usr/bin:/bin") as cli:
+    async with create_cli(tmp_path, project="bäre project", PATH="/usr/bin:/bin") as cli:
         (place(cli, tmp_path) / ".canvas-provider.json").unlink()
         python = create_venv(cli.project)
         _, described = await describe(cli)
@@ -105,7 +106,7 @@ async def test_without_any_python_one_line_says_so_and_the_session_goes_on(
 ) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    async with CopilotCLI(tmp_path, PATH=f"{empty}", HOME=os.environ["HOME"]) as cli:
+    async with create_cli(tmp_path, PATH=f"{empty}", HOME=os.environ["HOME"]) as cli:
         (place(cli, tmp_path) / ".canvas-provider.json").unlink()
         session = await cli.create_session()
         await session.wait_status("where", "failed")

@@ -1,5 +1,6 @@
 """Every piece of code in the README and the docs: it compiles, it runs, and it keeps its word."""
 
+import inspect
 import re
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.require import ROOT, require_node
+from tests.support.require import ROOT, require_copilot_cli, require_node
 
 PAGES = [
     ROOT / "README.md",
@@ -82,10 +83,17 @@ def find_tests() -> Iterator[tuple[Path, str]]:
 
 @pytest.mark.parametrize(("page", "name"), list(find_tests()))
 async def test_a_test_in_the_docs_passes(
-    page: Path, name: str, as_extension: types.ModuleType
+    page: Path,
+    name: str,
+    as_extension: types.ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run_page(page, as_extension)
     test = getattr(as_extension, name)
+    if "CopilotCLI" in test.__code__.co_names:
+        monkeypatch.setenv("COPILOT_CLI_PATH", str(require_copilot_cli()))
+    fixtures = {"tmp_path": tmp_path} if "tmp_path" in inspect.signature(test).parameters else {}
     cases = [
         {mark.args[0]: value}
         for mark in getattr(test, "pytestmark", [])
@@ -93,7 +101,7 @@ async def test_a_test_in_the_docs_passes(
         for value in mark.args[1]
     ]
     for case in cases or [{}]:
-        await test(**case)
+        await test(**case, **fixtures)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)

@@ -1,27 +1,11 @@
-"""Extensions for tests that start one: written, installed, and looked at from outside."""
+"""Extensions for tests that start one: written, and looked at from outside."""
 
 import asyncio
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.support.require import ROOT
 
 KANBAN = ROOT / "examples" / "kanban"
-
-
-def install(source: Path, project: Path, *options: str) -> Path:
-    """Run `canvas-provider install` as a person does, and return where the extension is."""
-    command = [sys.executable, "-m", "canvas_provider", "install", str(source)]
-    done = subprocess.run(
-        [*command, "--project", str(project), *options],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    name = source.stem if source.suffix == ".py" else source.name
-    return project / ".github" / "extensions" / name
 
 
 def write_extension(folder: Path, name: str, code: str) -> Path:

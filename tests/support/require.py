@@ -7,12 +7,14 @@ in `.tools/node_modules` of the checkout, where `make test` puts them.
 
 import os
 import shutil
-import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NoReturn
 
 import pytest
+
+from canvas_provider.testing import CopilotCLINotFound, find_copilot_cli
 
 ROOT: Final = Path(__file__).parents[2]
 
@@ -50,20 +52,11 @@ def require_redis() -> str:
 
 
 def require_copilot_cli() -> Path:
-    """Return the Copilot CLI, and make sure that the SDK which drives it can be imported."""
-    if find_spec("copilot") is None:
-        _missing("github-copilot-sdk is not installed: pip install '.[dev]'")
-    machine = {"x86_64": "x64", "aarch64": "arm64", "AMD64": "x64"}.get(_machine(), _machine())
-    package = f"@github/copilot-{sys.platform}-{machine}"
+    """Return the Copilot CLI."""
     for folder in ([Path(NPM)] if NPM else []) + [ROOT / ".tools"]:
-        path = folder / "node_modules" / package / "copilot"
-        if path.is_file():
-            return path
-    _missing(f"npm {package} is not installed: npm install --prefix .tools @github/copilot")
-
-
-def _machine() -> str:
-    return os.uname().machine
+        with suppress(CopilotCLINotFound):
+            return find_copilot_cli(folder)
+    _missing("there is no Copilot CLI: npm install --prefix .tools @github/copilot")
 
 
 def _missing(reason: str) -> NoReturn:
