@@ -16,6 +16,7 @@ __all__ = ["main"]
 COMMANDS: Final[Mapping[str, str]] = {
     "dev": "canvas_provider.cli.dev:dev",
     "install": "canvas_provider.cli.install:install",
+    "new": "canvas_provider.cli.new:new",
 }
 """Name to `module:command`."""
 
