@@ -1,5 +1,6 @@
 # make demo   the kanban board in your browser
 # make test   every test; what needs a program that is missing is skipped, and says so
+# make bench  what the state costs on this machine: benchmarks/README.md
 # make lint types docs clean
 
 PYTHON ?= python3
@@ -11,13 +12,16 @@ COPILOT := '@github/copilot@>=1.0.102'
 # Two at a time, and a file's tests one after the other: they share a browser, or a Copilot.
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
-.PHONY: demo test lint types docs clean npm-tools python-version
+.PHONY: demo test bench lint types docs clean npm-tools python-version
 
 demo: $(VENV)/installed
 	$(BIN)/canvas-provider dev examples/kanban
 
 test: $(VENV)/installed-dev npm-tools
 	$(PYTEST) $(PYTEST_ARGS)
+
+bench: $(VENV)/installed
+	$(BIN)/python -m benchmarks.state $(BENCH_ARGS)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
