@@ -62,7 +62,7 @@ async def sample(calls: Mapping[str, Call], rounds: int) -> dict[str, Spread]:
 
 def spread(times: list[float], sizes: list[int]) -> Spread:
     """Sum up one call's times, in seconds, and written bytes."""
-    low, middle, high = quantiles(times, n=4) if len(times) > 1 else times * 3
+    low, middle, high = quantiles(times, n=4, method="inclusive") if len(times) > 1 else times * 3
     return Spread(middle, low, high, int(median(sizes)) if sizes else None)
 
 

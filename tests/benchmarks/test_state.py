@@ -57,7 +57,7 @@ async def test_calls_take_turns_and_the_first_rounds_do_not_count() -> None:
 
 def test_a_spread_is_made_of_quartiles() -> None:
     found = spread([4.0, 1.0, 2.0, 3.0, 5.0], [10, 30, 20])
-    assert (found.low, found.median, found.high, found.written) == (1.5, 3.0, 4.5, 20)
+    assert (found.low, found.median, found.high, found.written) == (2.0, 3.0, 4.0, 20)
     assert spread([1.0], []).written is None
 
 
