@@ -169,10 +169,14 @@ class ListDraft(ListNode):
             if is_node(element):
                 self.__draft_link__.recording.adopt(element, self)
 
-    def _shift(self, prefix: int, suffix: int) -> None:
-        """Note that all but the first `prefix` and the last `suffix` items may shift."""
+    def _shift(self, prefix: int, suffix: int, more: int = 0) -> None:
+        """Note that all but the first `prefix` and the last `suffix` items may shift.
+
+        `more` is by how many items the list is about to grow.
+        """
         log = self.__draft_link__.recording.mark(self)
         if log.prefix is None:
+            log.length = len(self if self.__draft_base__ is None else self.__draft_base__)
             log.prefix, log.suffix = prefix, suffix
             if log.keys:
                 # What was assigned belongs to the part that is compared item by item.
@@ -181,6 +185,7 @@ class ListDraft(ListNode):
                 log.keys.clear()
         else:
             log.prefix, log.suffix = min(log.prefix, prefix), min(log.suffix, suffix)
+        log.length += more
 
     def _place(self, index: SupportsIndex) -> int:
         place = index.__index__()
@@ -210,7 +215,7 @@ class ListDraft(ListNode):
         elements = self._accept_all(list(values), start)
         if step == 1:
             stop = max(start, stop)
-            self._shift(start, len(self) - stop)
+            self._shift(start, len(self) - stop, len(elements) - (stop - start))
             _put(self, slice(start, stop), elements)
         else:
             if len(elements) != len(range(start, stop, step)):
@@ -223,14 +228,15 @@ class ListDraft(ListNode):
     def __delitem__(self, index: Any) -> None:
         if type(index) is slice:
             start, stop, step = index.indices(len(self))
+            fewer = len(range(start, stop, step))
             if step == 1:
-                self._shift(start, len(self) - max(start, stop))
+                self._shift(start, len(self) - max(start, stop), -fewer)
             else:
-                self._shift(0, 0)
+                self._shift(0, 0, -fewer)
             list.__delitem__(self, index)
             return
         place = self._place(index)
-        self._shift(place, len(self) - 1 - place)
+        self._shift(place, len(self) - 1 - place, -1)
         list.__delitem__(self, place)
 
     def append(self, value: Any) -> None:
@@ -240,14 +246,14 @@ class ListDraft(ListNode):
         place = index.__index__()
         place = max(0, place + len(self)) if place < 0 else min(place, len(self))
         element = self._accept(value, place)
-        self._shift(place, len(self) - place)
+        self._shift(place, len(self) - place, 1)
         list.insert(self, place, element)
         self._adopt((element,))
 
     def extend(self, values: Iterable[Any]) -> None:
         elements = self._accept_all(list(values), len(self))
         if elements:
-            self._shift(len(self), 0)
+            self._shift(len(self), 0, len(elements))
             list.extend(self, elements)
             self._adopt(elements)
 

@@ -34,8 +34,12 @@ class Document:
     def view(self) -> Any:
         """The document as its type, for reading: writing raises `DraftClosed`."""
         if self._view is None:
-            self._view = self.shape.view(self.value, None)
+            self._view = self.look()
         return self._view
+
+    def look(self) -> Any:
+        """Return a view of one's own: who writes past its class spoils nobody else's."""
+        return self.shape.view(self.value, None)
 
     def begin(self) -> "Change":
         """Begin a change.

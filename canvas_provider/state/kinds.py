@@ -93,6 +93,12 @@ class MappingKind:
                 found.compare(old, raw, place)
         return document if len(found.operations) > start else base  # type: ignore[no-any-return]
 
+    def count(self, node: Any, log: Log | None) -> int | None:
+        base: Any = node.__draft_base__
+        if log is None:
+            return len(base)
+        return len(base) + sum((key in node) - (key in base) for key in log.keys)
+
     def changed(self, node: Draft, log: Log) -> list[tuple[Any, Element]]:
         return [(name, self.get(node, name)) for name in self._names(node, log)]
 
@@ -215,6 +221,9 @@ class ListKind:
         if log.prefix is None:
             return 0, 0
         return log.prefix, len(node) - log.suffix
+
+    def count(self, node: Any, log: Log | None) -> int | None:
+        return len(node.__draft_base__) if log is None or log.prefix is None else log.length
 
     def changed(self, node: Any, log: Log) -> list[tuple[Any, Element]]:
         places: dict[int, None] = dict.fromkeys(range(*self._window(node, log)))

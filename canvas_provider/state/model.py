@@ -14,7 +14,8 @@ from canvas_provider.errors import InvalidState
 from canvas_provider.state.codec import Codec, in_order, invalid, unwrap
 from canvas_provider.state.json import ensure_json, escape
 from canvas_provider.state.kinds import MappingKind
-from canvas_provider.state.modelnode import Classes, own_storage
+from canvas_provider.state.modelfield import own_storage
+from canvas_provider.state.modelnode import Classes
 from canvas_provider.state.recording import Draft, Element, Link, Log, Recording, is_node, plain
 from canvas_provider.state.shape import PLAIN, Shape, place_of
 from canvas_provider.state.typed import TypedShape, keep, merge
@@ -125,11 +126,17 @@ class ModelKind(MappingKind):
             if field.custom or field.guarded
         }
 
+    def has(self, name: str) -> bool:
+        """Say whether an attribute is part of the document, or would be: not if the class has it,
+        as it has a cached property.
+        """
+        return name in self.fields or not hasattr(self.shape.model, name)
+
     def get(self, node: Any, name: str) -> Element:
-        return node.__dict__.get(name, MISSING)
+        return node.__draft_dict__.get(name, MISSING)
 
     def items(self, node: Any) -> Iterable[tuple[str, Element]]:
-        held = node.__dict__
+        held = node.__draft_dict__
         items = [(name, held[name]) for name in self.stored if name in held]
         if self.shape.open_ended:
             items += [pair for pair in held.items() if pair[0] not in self.stored]
@@ -196,7 +203,7 @@ class ModelKind(MappingKind):
         return checked  # type: ignore[no-any-return]
 
     def plain(self, node: Any) -> JSONValue:
-        base, held = node.__draft_base__, node.__dict__
+        base, held = node.__draft_base__, node.__draft_dict__
         if held is base:
             return base  # type: ignore[no-any-return]
         document = {key: item for key, item in base.items() if key not in self.keys}

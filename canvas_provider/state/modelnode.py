@@ -1,84 +1,33 @@
 """Drafts and views of models: generated subclasses of the author's class.
 
-So `isinstance`, its methods and its properties work, those that write to `self` included. The
-`__dict__` of a node is the object of the document itself until something is put into it: opening a
-card costs next to nothing, and its scalars are read at full speed. Fields that are more than
-scalars have a descriptor, which opens or decodes them when they are read.
+So `isinstance`, its methods and its properties work, those that write to `self` included. What
+Python keeps the attributes of a node in is the object of the document itself until something is put
+into it: opening a card costs next to nothing, and its scalars are read at full speed. Nobody gets
+at that object, not by `vars` nor by `object.__setattr__`: see `modelfield`.
 """
 
 from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from types import GetSetDescriptorType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from canvas_provider.errors import InvalidState
 from canvas_provider.state.draft import refuse_use, refuse_write
-from canvas_provider.state.recording import Element, Link, is_node, plain
-from canvas_provider.state.typed import ScalarShape, is_frozen
-from canvas_provider.types import JSONValue
+from canvas_provider.state.modelfield import Attributes, HeldField, OpenField, own_storage
+from canvas_provider.state.recording import Element, Link, plain
+from canvas_provider.state.typed import ScalarShape
 
 if TYPE_CHECKING:
-    from canvas_provider.state.model import Field, ModelShape
+    from canvas_provider.state.model import ModelShape
 
-__all__ = ["Classes", "own_storage"]
+__all__ = ["Classes"]
 
 _set = object.__setattr__
-
-
-def own_storage(node: Any) -> dict[str, Element]:
-    """Return the items of a node for writing: no longer the document's own."""
-    held: dict[str, Element] = node.__dict__
-    if held is node.__draft_base__:
-        held = held.copy()
-        _set(node, "__dict__", held)
-    return held
-
-
-class _OpenField:
-    """Reads a field that is opened or decoded, and writes it like any other."""
-
-    def __init__(self, field: "Field") -> None:
-        self._name = field.name
-        self._shape = field.shape
-        self._default = field.default
-
-    def __get__(self, node: Any, owner: type | None = None) -> Any:
-        if node is None:
-            raise AttributeError(self._name)
-        try:
-            element = node.__dict__[self._name]
-        except KeyError:
-            if self._default is None:
-                raise AttributeError(self._name) from None
-            return self._default()
-        if is_node(element):
-            return element
-        if type(element) is dict or type(element) is list or not self._shape.lazy:
-            return self._open(node, element)
-        return element
-
-    def _open(self, node: Any, raw: JSONValue) -> Any:
-        if not node.__draft_live__:
-            value = self._shape.view(raw, None)
-        else:
-            link = node.__draft_link__.recording.link(node)
-            if link.cells is not None and self._name in link.cells:
-                return link.cells[self._name]
-            value = self._shape.draft(raw, link)
-        if is_node(value):
-            own_storage(node)[self._name] = value
-        elif node.__draft_live__:
-            link.cells = {**(link.cells or {}), self._name: value}
-            if not is_frozen(value):
-                link.recording.cells.append((node, self._name))
-        return value
-
-    def __set__(self, node: Any, value: Any) -> None:
-        setattr(node, self._name, value)
 
 
 class ModelNode:
@@ -101,6 +50,15 @@ class ModelNode:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.__copy__().__reduce_ex__(protocol)
+
+
+def _refuse_dict(node: Any, value: object) -> NoReturn:
+    """Stand in for `self.__dict__ = ...`, and for what pydantic does to begin an instance anew."""
+    if node.__draft_live__ is None:
+        refuse_use(node)
+    if not node.__draft_live__:
+        refuse_write(node)
+    raise InvalidState("a draft keeps its attributes elsewhere: assign them one by one")
 
 
 class ModelDraft(ModelNode):
@@ -126,10 +84,11 @@ class ModelDraft(ModelNode):
 
     def __delattr__(self, name: str) -> None:
         kind = self.__draft_kind__  # type: ignore[attr-defined]
-        if name in kind.fields or not kind.shape.open_ended or name not in self.__dict__:
+        held = own_storage(self)
+        if name in kind.fields or not kind.shape.open_ended or name not in held:
             raise InvalidState(f"the field {name!r} cannot be removed: assign a value")
         self.__draft_link__.recording.mark(self).keys[name] = None  # type: ignore[attr-defined]
-        del own_storage(self)[name]
+        del held[name]
 
 
 class ModelView(ModelNode):
@@ -221,12 +180,13 @@ class _ExtraMethods:
     @property
     def __pydantic_extra__(self) -> dict[str, Any]:
         stored = self.__draft_kind__.stored
-        return {name: getattr(self, name) for name in self.__dict__ if name not in stored}
+        held = self.__draft_dict__
+        return {name: getattr(self, name) for name in held if name not in stored}
 
     def __getattribute__(self, name: str) -> Any:
         value = object.__getattribute__(self, name)
         if (type(value) is dict or type(value) is list) and name[:2] != "__":
-            held = object.__getattribute__(self, "__dict__")
+            held = object.__getattribute__(self, "__draft_dict__")
             if name in held:
                 kind = type(self).__draft_kind__  # type: ignore[attr-defined]
                 shape = kind.shape_of(name)
@@ -273,9 +233,11 @@ def _base_class(shape: "ModelShape") -> Any:
     }
     for field in shape.kind.fields.values():
         held = isinstance(field.shape, ScalarShape) and field.default is None
-        if not held or field.name in _slots_of(model):
-            namespace[field.name] = _OpenField(field)
-    return _create_class(model, (ModelNode, model), namespace)
+        opens = not held or field.name in _slots_of(model)
+        namespace[field.name] = OpenField(field) if opens else HeldField(field.name)
+    base = _create_class(model, (ModelNode, model), namespace)
+    type.__setattr__(base, "__draft_dict__", _storage_of(base))
+    return base
 
 
 def _subclass(shape: "ModelShape", base: Any, kind: type) -> Any:
@@ -286,6 +248,7 @@ def _subclass(shape: "ModelShape", base: Any, kind: type) -> Any:
         "__module__": model.__module__,
         "__qualname__": model.__qualname__,
         "__doc__": model.__doc__,
+        "__dict__": property(Attributes, _refuse_dict),
     }
     if kind is ModelClosed:
         return _create_class(model, (ModelClosed, base), namespace)
@@ -314,6 +277,12 @@ def _create_class(model: type, bases: tuple[type, ...], namespace: dict[str, Any
     return create(metaclass, model.__name__, bases, namespace)
 
 
+def _storage_of(base: Any) -> GetSetDescriptorType:
+    """Return what gets and sets the real `__dict__` of a node."""
+    found = (vars(cls).get("__dict__") for cls in base.__mro__)
+    return next(known for known in found if isinstance(known, GetSetDescriptorType))
+
+
 def _slots_of(model: type) -> set[str]:
     slots: set[str] = set()
     for cls in model.__mro__:
@@ -331,9 +300,7 @@ def _openers(
 ]:
     """Return the functions that open JSON as a draft and as a view, and the items of a list."""
     set_base: Callable[[Any, Any], None] = base.__dict__["__draft_base__"].__set__
-    set_dict: Callable[[Any, Any], None] = next(
-        vars(cls)["__dict__"].__set__ for cls in base.__mro__ if "__dict__" in vars(cls)
-    )
+    set_dict: Callable[[Any, Any], None] = base.__dict__["__draft_dict__"].__set__
     new = object.__new__
     pick = _picker(shape)
     # The document's own object serves as long as it holds the fields and nothing else.

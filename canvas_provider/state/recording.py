@@ -11,6 +11,7 @@ after the commit they are apart.
 
 from typing import Any, Final, NamedTuple, Protocol, TypeGuard
 
+from canvas_provider.errors import StateError
 from canvas_provider.state.difference import Difference, Inner, Operation
 from canvas_provider.state.json import MAX_DEPTH, equal, escape, refuse
 from canvas_provider.types import JSONValue
@@ -75,6 +76,9 @@ class Kind(Protocol):
     def refresh(self, node: Draft, document: JSONValue) -> None:
         """Let a view show `document`, the normal form of what it holds."""
 
+    def count(self, node: Any, log: "Log | None") -> int | None:
+        """Return how many items `node` holds, if nothing was put in past its own methods."""
+
     def key_of(self, node: Draft, child: Draft) -> str | int | None:
         """Return where `child` is."""
 
@@ -113,7 +117,7 @@ class Link:
 class Log:
     """What was written to one node."""
 
-    __slots__ = ("keys", "kids", "prefix", "suffix")
+    __slots__ = ("keys", "kids", "length", "prefix", "suffix")
 
     def __init__(self) -> None:
         self.keys: dict[Any, None] = {}
@@ -124,16 +128,22 @@ class Log:
         """Of a list whose items have shifted: how many at its start have not."""
         self.suffix = 0
         """Of such a list: how many at its end are the old ones, though maybe elsewhere."""
+        self.length = 0
+        """Of such a list: how many items it has since."""
 
 
 class Recording:
     """All that one change has opened and written."""
 
-    __slots__ = ("_moved", "_rendered", "cells", "guarded", "links", "logs", "nodes", "normal")
+    __slots__ = (
+        "_moved", "_rendered", "cells", "containers", "guarded", "links", "logs", "nodes", "normal",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.nodes: list[Draft] = []
         """Every node of the change. It holds them, so that their ids stay their own."""
+        self.containers: list[Draft] = []
+        """Those that are dicts or lists and stand for something in the document."""
         self.links: dict[int, Link] = {}
         self.logs: dict[int, Log] = {}
         self.cells: list[tuple[Draft, Any]] = []
@@ -200,6 +210,14 @@ class Recording:
         self._rendered[id(node)] = document
         return document
 
+    def _check_count(self, node: Any) -> None:
+        """Refuse what was written by `list.append(draft, ...)`, as C code does, `heapq` say."""
+        if len(node) != node.__draft_kind__.count(node, self.logs.get(id(node))):
+            raise StateError(
+                f"{self.path(node)}: it was written to past its own methods, as heapq does it; "
+                "copy it with list() or dict(), work on that, and assign it"
+            )
+
     def settle(self, element: Draft, old: JSONValue, found: Difference, path: str) -> JSONValue:
         """Return the JSON of the node `element`, and add what turns `old` into it."""
         if element.__draft_base__ is old:
@@ -213,6 +231,8 @@ class Recording:
         Raises:
             NotJSON, InvalidState: what was written cannot be committed.
         """
+        for node in self.containers:
+            self._check_count(node)
         for node, key in self.cells:
             node.__draft_kind__.recheck(node, key, self)
         if id(root) not in self.logs:
@@ -312,6 +332,7 @@ class Recording:
         for link in self.links.values():
             link.node = None
         self.nodes.clear()
+        self.containers.clear()
         self.links.clear()
         self.logs.clear()
         self.cells.clear()

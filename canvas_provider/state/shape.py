@@ -130,6 +130,7 @@ class PlainShape(Shape):
         node.__draft_link__ = link
         node.__draft_base__ = raw
         link.note(node)
+        link.recording.containers.append(node)
         return node
 
     def view(self, raw: Any, link: Link | None) -> Element:

@@ -372,7 +372,10 @@ class ChangeContext(Generic[S]):
 class BoundState(Generic[S]):
     """The state as one call sees it: every change carries the call's author and action."""
 
-    __slots__ = ("_action", "_author", "_expected_revision", "_state", "ended", "open_changes")
+    __slots__ = (
+        "_action", "_author", "_expected_revision", "_state", "_view", "_viewed", "ended",
+        "open_changes",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -385,6 +388,9 @@ class BoundState(Generic[S]):
         self._author: Author = author
         self._action = action
         self._expected_revision = expected_revision
+        self._view: Any = None
+        self._viewed: JSONValue = None
+        """The document that `_view` shows."""
         self.ended = False
         self.open_changes: set[ChangeContext[S]] = set()
 
@@ -400,8 +406,11 @@ class BoundState(Generic[S]):
 
     @property
     def value(self) -> S:
-        """See `SharedState.value`."""
-        return self._state.value
+        """See `SharedState.value`. No other call gets the same object."""
+        document = self._state._live.document
+        if self._viewed is not document.value:
+            self._viewed, self._view = document.value, document.look()
+        return self._view  # type: ignore[no-any-return]
 
     def change(self) -> ChangeContext[S]:
         """Open a change: see `SharedState.change`."""

@@ -154,6 +154,7 @@ class ListShape(TypedShape):
         node.__draft_link__ = link
         node.__draft_base__ = raw
         link.note(node)
+        link.recording.containers.append(node)
         if self.item.lazy:
             list.extend(node, raw)
         else:
@@ -241,6 +242,7 @@ class MapShape(TypedShape):
         node.__draft_link__ = link
         node.__draft_base__ = raw
         link.note(node)
+        link.recording.containers.append(node)
         dict.update(node, raw)
         if not self._lazy:
             own = link.recording.link(node)
