@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from canvas_provider.canvas.action import Action
 from canvas_provider.canvas.context import CanvasContext, Opened
 from canvas_provider.canvas.declaration import Canvas, create_canvas
+from canvas_provider.canvas.progress import Progress
 from canvas_provider.canvas.results import ToolResult
 from canvas_provider.errors import (
     CanvasError,
@@ -52,6 +53,7 @@ __all__ = [
     "JoinError",
     "MemoryStore",
     "Opened",
+    "Progress",
     "RevisionConflict",
     "SQLiteStore",
     "Session",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol
 
+from canvas_provider.canvas.progress import Progress
 from canvas_provider.errors import CanvasProviderError, StateClosed, StateError
 from canvas_provider.types import Author, JSONObject, JSONValue, Missing
 
@@ -252,6 +253,7 @@ class CanvasContext(Generic[S]):
     def end(self) -> None:
         """Refuse the state from now on: a thread that is out of time must not go on writing."""
         self._ended = True
+        self._instance.works.cancel(self)
         if self._bound is not None:
             self._bound.end()
 
@@ -263,3 +265,22 @@ class CanvasContext(Generic[S]):
             NotJSON: the data has no JSON form.
         """
         self._instance.emit(name, data)
+
+    def progress(self, title: str, *, total: float | None = None) -> Progress:
+        """Show that something takes long, on the pages and in the person's timeline.
+
+            async with ctx.progress("Importing", total=len(rows)) as p:
+                for row in rows:
+                    await store(row)
+                    p.advance()
+
+        In a `def` handler write `with`. The end of the block says how it went: done, failed, or
+        cancelled. The timeline hears only of what takes longer than a second.
+
+        Args:
+            title: what is being done. It is shown as it is, so nothing secret belongs in it.
+            total: how much there is to do, if that is known; `p.update(total=...)` corrects it.
+        """
+        return self._instance.works.create(
+            title, total, author=self.author, action=self.action_name, owner=self
+        )

@@ -15,6 +15,7 @@ from canvas_provider.canvas.context import CanvasContext, Opened, SessionView
 from canvas_provider.canvas.dispatch import Calls, is_failure, run_plan, translate
 from canvas_provider.canvas.events import EventListener, Events
 from canvas_provider.canvas.opening import FindRegistry, Resources, bounded, to_opened
+from canvas_provider.canvas.reporter import Reporter
 from canvas_provider.canvas.results import to_json_value
 from canvas_provider.canvas.schema import copy_json
 from canvas_provider.canvas.signature import Plan
@@ -88,6 +89,8 @@ class Instance:
         self._loop = asyncio.get_running_loop()
         self._calls = Calls(self._loop, canvas_id=canvas.id, slow_after=slow_after)
         self._events = Events(self._loop)
+        self.works = Reporter(self._loop, session)
+        """The progress of what takes long."""
         self._resources = Resources(canvas, registry)
         self._input: dict[str, Any] = {}
         self._told = Opened()
@@ -159,6 +162,7 @@ class Instance:
         try:
             opened = await self._open_in_time(context, first)
         except BaseException as error:
+            self.works.cancel(context)
             if first:
                 await self._resources.release()
             if not is_failure(error):
@@ -347,6 +351,8 @@ class Instance:
     async def _close(self, explicit: bool) -> None:
         was_open = self.phase == "open"
         self.phase = "closing"
+        if not explicit:
+            self.works.mute()
         seconds = self.canvas.close_timeout
         try:
             if self._opening is not None and not self._opening[1].done():
@@ -360,6 +366,7 @@ class Instance:
                 await self._resources.release()
             finally:
                 self.phase = "closed"
+                await self.works.aclose()
 
     async def _run_on_close(self, plan: Plan) -> None:
         context = CanvasContext[Any](self, input=copy_json(self._input), author="system")

@@ -27,6 +27,9 @@ logger = logging.getLogger("canvas_provider.serving")
 MAX_BACKLOG: Final = 1024 * 1024
 """Bytes a page may be behind before it is moved to a snapshot."""
 
+MAX_LATEST: Final = 64
+"""Frames with a key that are kept for a page that is behind; then the oldest is dropped."""
+
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 
 
@@ -61,10 +64,15 @@ class EventStream:
         """How many pages read now."""
         return len(self._pages)
 
-    def publish(self, frame: bytes) -> None:
-        """Give a frame to every page. Never waits, never raises."""
+    def publish(self, frame: bytes, *, key: str | None = None) -> None:
+        """Give a frame to every page. Never waits, never raises.
+
+        Args:
+            key: of the frames with the same key, a page that is behind gets only the last; they
+                come after everything else it has missed, and are no part of a snapshot.
+        """
         for page in tuple(self._pages):
-            page.push(frame)
+            page.push(frame, key)
 
     def close(self, last: bytes) -> None:
         """End every stream after the frame `last`, and refuse new ones. Idempotent."""
@@ -110,8 +118,8 @@ class _Page:
     """One reader: idle (everything was handed to its transport) or busy catching up."""
 
     __slots__ = (
-        "_backlog", "_behind", "_catching_up", "_last", "_max_backlog", "_open", "_send", "_size",
-        "_snapshot",
+        "_backlog", "_behind", "_catching_up", "_last", "_latest", "_max_backlog", "_open", "_send",
+        "_size", "_snapshot",
     )  # fmt: skip
 
     def __init__(self, send: Send, snapshot: Callable[[], bytes], max_backlog: int) -> None:
@@ -120,6 +128,7 @@ class _Page:
         self._max_backlog = max_backlog
         self._open = False
         self._backlog: list[bytes] = []
+        self._latest: dict[str, bytes] = {}
         self._size = 0
         self._behind = False
         self._last: bytes | None = None
@@ -133,11 +142,16 @@ class _Page:
         if last is not None:
             self.end(last)
 
-    def push(self, frame: bytes) -> None:
+    def push(self, frame: bytes, key: str | None = None) -> None:
         if not self._open or self._last is not None:
             return
         if self._catching_up is None:
             self._write(frame)
+        elif key is not None:
+            self._latest.pop(key, None)  # so that the order is that of the last frames
+            self._latest[key] = frame
+            if len(self._latest) > MAX_LATEST:
+                del self._latest[next(iter(self._latest))]
         elif not self._behind:
             self._size += len(frame)
             self._backlog.append(frame)
@@ -189,9 +203,11 @@ class _Page:
             self._catching_up = None
 
     def _next_message(self) -> dict[str, Any] | None:
-        body = self._snapshot() if self._behind else b"".join(self._backlog)
+        missed = [self._snapshot()] if self._behind else self._backlog
+        body = b"".join((*missed, *self._latest.values()))
         self._behind, self._size = False, 0
         self._backlog.clear()
+        self._latest.clear()
         if body:
             return {"type": "http.response.body", "body": body, "more_body": True}
         if (last := self._last) is not None:

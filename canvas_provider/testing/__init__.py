@@ -24,6 +24,7 @@ from canvas_provider.testing.events import PageEvent, PageEvents
 from canvas_provider.testing.model import ScriptedModel
 from canvas_provider.testing.panel import Panel, User, open_canvas
 from canvas_provider.testing.script import ModelRequest, ScriptError, Step, ToolCall
+from canvas_provider.testing.timeline import Timeline, TimelineLine
 
 __all__ = [
     "CLISession",
@@ -37,6 +38,8 @@ __all__ = [
     "ScriptedModel",
     "Step",
     "StreamingASGITransport",
+    "Timeline",
+    "TimelineLine",
     "ToolCall",
     "TurnError",
     "User",

@@ -38,6 +38,7 @@ from canvas_provider.state.memory import MemoryStore
 from canvas_provider.state.store import Store
 from canvas_provider.testing.events import PageEvents
 from canvas_provider.testing.server import InProcessServers, InProcessWeb
+from canvas_provider.testing.timeline import Timeline
 from canvas_provider.types import MISSING, JSONValue, Missing
 from canvas_provider.wire.transports import memory_pair
 
@@ -111,6 +112,8 @@ class Panel:
         """What plays Copilot; for what is not offered here."""
         self.events: Final = PageEvents()
         """What the page has received."""
+        self.timeline: Final = Timeline()
+        """What the person reads in the session: `ctx.session.log`, and progress."""
         self.person: Final = User(self._post)
         """`await panel.person.NAME(field=…)`: the page calls an action, by a POST."""
         self.agent: Final = User(self._invoke)
@@ -267,6 +270,7 @@ class Panel:
         raise CanvasError("instance_not_open", f"Instance {self.instance_id!r} is not open.")
 
     def _note_event(self, event: SessionEvent) -> None:
+        self.timeline.note(event)
         if event["type"] == CanvasEvent.OPENED:
             self._end_restoring(None)
 

@@ -4,6 +4,7 @@
     snapshot  version  {"revision": 7, "state": …}       first, and when a patch would not do
     patch     version  {"revision": 8, "ops": […], "author": "agent", "action": "move_card"}
                        with "previous" where that is not the revision before
+    progress  –        a `ProgressFrame`: what a handler's `ctx.progress(…)` has come to
     NAME      –        what `ctx.emit(NAME, data)` sent
     closed    –        {"reason": "closed" | "shutdown"}  the last one
 
@@ -27,6 +28,7 @@ from canvas_provider.types import JSONValue
 
 if TYPE_CHECKING:
     from canvas_provider.canvas.instance import Instance
+    from canvas_provider.canvas.progress import ProgressFrame
     from canvas_provider.state.shared import Revision
 
 __all__ = ["Feed"]
@@ -37,12 +39,14 @@ class Feed:
 
     def __init__(self, instance: "Instance") -> None:
         self._state = instance.state
+        self._works = instance.works
         self.stream = EventStream(
             opening=self._opening, snapshot=self._snapshot, max_pages=instance.canvas.max_streams
         )
         self._latest: tuple[Version, JSONValue, bytes] = (Version(-1), None, b"")
         self._unsubscribe: list[Callable[[], None]] = [
             instance.subscribe_events(self._on_event),
+            self._works.subscribe(self._on_progress),
         ]
         if self._state is not None:
             self._unsubscribe.append(self._state.subscribe(self._on_revision))
@@ -67,7 +71,15 @@ class Feed:
         if self.stream.pages:
             self.stream.publish(_encode(name, data))
 
+    def _on_progress(self, frame: "ProgressFrame") -> None:
+        if self.stream.pages:
+            self.stream.publish(_encode("progress", frame), key=frame["id"])
+
     def _opening(self, scope: Scope) -> bytes:
+        running = [_encode("progress", frame) for frame in self._works.running()]
+        return b"".join((self._document_since(scope), *running))
+
+    def _document_since(self, scope: Scope) -> bytes:
         after = _resume_point(scope)
         missed = None if after is None or self._state is None else self._state.since(after)
         if missed is None:

@@ -21,7 +21,7 @@ async def test_listeners_get_name_and_data_until_they_unsubscribe() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["", "A", "1a", "a b", "a\n", "-a", "snapshot", "patch", "closed", "open", "error", "message"],
+    ["", "A", "1a", "a b", "a\n", "-a", "snapshot", "patch", "progress", "closed", "error"],
 )
 async def test_names_that_are_not_free_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="no name for an event"):

@@ -1,0 +1,393 @@
+"""The progress of long work: what its author counts, and what is told of it, and when.
+
+Sans-IO: `Progress` counts, in any thread; `Board` decides, with the time as an argument, which
+frames the pages get and which lines the person's timeline gets. Who carries them is `reporter`.
+
+A work may count a hundred thousand times a second. So counting tells nobody anything but, once
+after each frame, that there is news; what is told is the newest there is at that time.
+"""
+
+import threading
+from collections.abc import Callable, Hashable, Iterator
+from types import TracebackType
+from typing import Final, Literal, NamedTuple, Self, TypedDict
+
+from canvas_provider.errors import CanvasError, CanvasProviderError
+from canvas_provider.types import Author
+
+__all__ = ["Board", "Line", "Progress", "ProgressFrame", "Report", "Status"]
+
+Status = Literal["running", "done", "failed", "cancelled"]
+
+FRAME_EVERY: Final = 0.1
+"""Seconds between two frames of one work, and of all together beyond a short burst."""
+BURST: Final = 5
+"""Frames that may go out at once, so that a few short works are seen from start to end."""
+REFRESH: Final = 10.0
+"""Seconds after which a work is told again, changed or not: a page forgets what is silent."""
+LINE_AFTER: Final = 1.0
+"""Seconds a work takes before the timeline hears of it."""
+LINE_EVERY: Final = 3.0
+"""Seconds between two lines in the timeline."""
+
+MAX_CHARS: Final = 200
+"""Characters of a title or message that are shown."""
+
+_LARGEST: Final = 2**53  # beyond it, JSON numbers are not exact
+
+
+class ProgressFrame(TypedDict):
+    """What the event `progress` carries."""
+
+    id: str
+    title: str
+    message: str
+    done: float
+    total: float | None
+    status: Status
+    author: Author
+    action: str | None
+
+
+class Line(NamedTuple):
+    """One line for the timeline."""
+
+    text: str
+    level: Literal["info", "warning"]
+
+
+class Report(NamedTuple):
+    """What is to be told now."""
+
+    frames: list[ProgressFrame]
+    lines: list[Line]
+
+
+class Progress:
+    """One piece of work, from the beginning of its block to the end: `ctx.progress` makes it.
+
+    Every method works in any thread and costs next to nothing. After the end, whoever brought it
+    about, they do nothing.
+    """
+
+    __slots__ = (
+        "_changed", "_done", "_id", "_lock", "_message", "_status", "_tell", "_title", "_total",
+        "_who", "is_over", "owner",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        id: str,
+        title: str,
+        total: float | None,
+        *,
+        author: Author,
+        action: str | None,
+        owner: Hashable,
+        tell: "Callable[[Progress], None]",
+    ) -> None:
+        self._id = id
+        self._title = _check_text("title", title)
+        self._total = None if total is None else _check_number("total", total)
+        self._message = ""
+        self._done: float = 0
+        self._status: Status | None = None
+        self._who: tuple[Author, str | None] = author, action
+        self.owner = owner
+        """The call that it belongs to; when that is ended from outside, so is this."""
+        self.is_over = False
+        """Whether its end has been taken."""
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._changed = True
+
+    def __repr__(self) -> str:
+        return f"<Progress {self._id}, {self.status or 'not begun'}>"
+
+    @property
+    def id(self) -> str:
+        return self._id
+
+    @property
+    def title(self) -> str:
+        return self._title
+
+    @property
+    def message(self) -> str:
+        return self._message
+
+    @property
+    def done(self) -> float:
+        return self._done
+
+    @property
+    def total(self) -> float | None:
+        """None: nobody knows, and the bar says only that something goes on."""
+        return self._total
+
+    @property
+    def status(self) -> Status | None:
+        """None before the block begins."""
+        return self._status
+
+    def advance(self, amount: float = 1) -> None:
+        """Count `amount` more as done."""
+        with self._lock:
+            done = self._done + amount
+            if not -_LARGEST < done < _LARGEST:
+                raise ValueError("progress has to be a finite number")
+            self._done = done
+            if self._changed:
+                if self._status is None:
+                    raise _not_begun()
+                return
+            self._changed = True
+        self._tell(self)
+
+    def update(
+        self,
+        done: float | None = None,
+        total: float | None = None,
+        message: str | None = None,
+    ) -> None:
+        """Set what is given; None leaves as it is.
+
+        Args:
+            message: what is being done now, shown under the title; `""` shows nothing.
+        """
+        with self._lock:
+            if self._status is None:
+                raise _not_begun()
+            if done is not None:
+                self._done = _check_number("done", done)
+            if total is not None:
+                self._total = _check_number("total", total)
+            if message is not None:
+                self._message = _check_text("message", message)
+            if self._changed:
+                return
+            self._changed = True
+        self._tell(self)
+
+    # --- The block
+
+    def __enter__(self) -> Self:
+        if self._status is not None:
+            raise CanvasProviderError("a progress is for one block; call ctx.progress() again")
+        self._status = "running"
+        self._tell(self)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.end("done")
+        elif isinstance(error, CanvasError):
+            # It is an answer, and made to be read. Any other text may hold what is nobody's
+            # business.
+            self.end("failed", str(error.message))
+        elif isinstance(error, (Exception, SystemExit, BaseExceptionGroup)):
+            self.end("failed")
+        else:
+            self.end("cancelled")
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.__exit__(kind, error, traceback)
+
+    def end(self, status: Literal["done", "failed", "cancelled"], message: str = "") -> None:
+        """End it, unless it has ended. The end of the block does this."""
+        with self._lock:
+            if self._status != "running":
+                return
+            self._status = status
+            self._message = message or self._message
+            self._changed = True
+        self._tell(self)
+
+    # --- For the board
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is news since `take`."""
+        return self._changed
+
+    def take(self) -> ProgressFrame:
+        """Return what is so now; the next change is told again."""
+        with self._lock:
+            self._changed = self.is_over = self._status != "running"
+            return self.frame()
+
+    def frame(self) -> ProgressFrame:
+        """Return what is so now."""
+        author, action = self._who
+        return {
+            "id": self._id,
+            "title": _shorten(self._title),
+            "message": _shorten(self._message),
+            "done": _plain(self._done),
+            "total": None if self._total is None else _plain(self._total),
+            "status": self._status or "cancelled",
+            "author": author,
+            "action": action,
+        }
+
+
+class _Entry:
+    """What has been told of one work. Times are the clock's, in seconds."""
+
+    __slots__ = ("frame_at", "said", "said_at", "shown", "started", "work")
+
+    def __init__(self, work: Progress, now: float) -> None:
+        self.work = work
+        self.started = now
+        self.shown = False
+        self.frame_at = now
+        """The earliest time of its next frame, if there is news."""
+        self.said = ""
+        self.said_at = now
+
+    def frame_due(self) -> float:
+        if self.work.changed or not self.shown:
+            return self.frame_at
+        return self.frame_at - FRAME_EVERY + REFRESH
+
+
+class Board:
+    """The works that run in one instance. Call `look` when one has news, then `take` when due."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Progress, _Entry] = {}
+        self._spent_until = float("-inf")
+        """When the frames sent so far would have been sent one by one (a leaky bucket)."""
+        self._line_at = float("-inf")
+
+    def __iter__(self) -> Iterator[Progress]:
+        return iter(tuple(self._entries))
+
+    def look(self, work: Progress, now: float) -> None:
+        """Take notice of a work that has begun, goes on or has ended."""
+        if work not in self._entries and not work.is_over:
+            self._entries[work] = _Entry(work, now)
+
+    def running(self) -> list[ProgressFrame]:
+        """Return what a page has to know that comes now."""
+        frames = []
+        for entry in self._entries.values():
+            if entry.work.status == "running":
+                entry.shown = True
+                frames.append(entry.work.frame())
+        return frames
+
+    def due(self, now: float) -> float | None:
+        """Return when to call `take` next; None while nothing runs."""
+        if not self._entries:
+            return None
+        frame = min(entry.frame_due() for entry in self._entries.values())
+        started = min(entry.started for entry in self._entries.values())
+        return min(max(frame, self._next_free()), max(self._line_at, started + LINE_AFTER))
+
+    def take(self, now: float) -> Report:
+        """Return what has to be told now, and take it as told."""
+        report = Report([], [])
+        for entry in tuple(self._entries.values()):
+            if entry.work.status != "running":
+                del self._entries[entry.work]
+                self._take_end(entry, now, report)
+        entries = sorted(self._entries.values(), key=_Entry.frame_due)
+        for entry in entries:
+            if entry.frame_due() > now or not self._is_free(now):
+                break
+            self._spend(now)
+            entry.shown, entry.frame_at = True, now + FRAME_EVERY
+            report.frames.append(entry.work.take())
+        self._take_line(now, report)
+        return report
+
+    def _take_end(self, entry: _Entry, now: float, report: Report) -> None:
+        """The last frame is always sent, but not of a work so short that nobody heard of it."""
+        frame = entry.work.take()
+        is_failed = frame["status"] == "failed"
+        if entry.shown or frame["status"] != "done" or self._is_free(now):
+            self._spend(now)
+            report.frames.append(frame)
+        if entry.said or is_failed:
+            self._line_at = now + LINE_EVERY
+            text = f"{frame['title']}: {frame['status']}"
+            report.lines.append(Line(text, "warning" if is_failed else "info"))
+
+    def _take_line(self, now: float, report: Report) -> None:
+        """At most one line for all, of the work that the timeline has not heard of for longest."""
+        if now < self._line_at:
+            return
+        old = [entry for entry in self._entries.values() if entry.started + LINE_AFTER <= now]
+        for entry in sorted(old, key=lambda entry: entry.said_at):
+            self._line_at = now + LINE_EVERY
+            text = _describe(entry.work.frame())
+            if text != entry.said:
+                entry.said, entry.said_at = text, now
+                report.lines.append(Line(text, "info"))
+                return
+
+    def _next_free(self) -> float:
+        return self._spent_until - (BURST - 1) * FRAME_EVERY
+
+    def _is_free(self, now: float) -> bool:
+        # The rounding of a timer's delay must not cost another turn.
+        return self._next_free() <= now + 1e-6
+
+    def _spend(self, now: float) -> None:
+        spent = max(self._spent_until, now) + FRAME_EVERY
+        self._spent_until = min(spent, now + BURST * FRAME_EVERY)
+
+
+def _describe(frame: ProgressFrame) -> str:
+    done, total = frame["done"], frame["total"]
+    if total:
+        count = f"{max(0, min(100, int(100 * done / total)))}%"
+    else:
+        count = f"{done:,}" if done else ""
+    parts = [part for part in (count, frame["message"]) if part]
+    return f"{frame['title']}: {' · '.join(parts)}" if parts else f"{frame['title']}…"
+
+
+def _check_text(name: str, value: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"the {name} of a progress is text, not {type(value).__name__}")
+    return value
+
+
+def _check_number(name: str, value: float) -> float:
+    # Also refuses NaN, which compares as false.
+    if not -_LARGEST < value < _LARGEST or (name == "total" and value < 0):
+        raise ValueError(f"the {name} of a progress has to be a finite number")
+    return value
+
+
+def _plain(value: float) -> float:
+    """A number that JSON can carry, of what counts as one: Decimal, numpy's."""
+    whole = int(value)
+    return whole if whole == value else float(value)
+
+
+def _shorten(text: str) -> str:
+    """One line that can be encoded."""
+    line = " ".join(text[: 4 * MAX_CHARS].split()).encode(errors="replace").decode()
+    return line if len(line) <= MAX_CHARS else f"{line[: MAX_CHARS - 1]}…"
+
+
+def _not_begun() -> CanvasProviderError:
+    return CanvasProviderError(
+        "this progress has not begun: write `async with ctx.progress(...) as p:`"
+    )
