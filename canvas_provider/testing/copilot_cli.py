@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Literal, Self, cast
+from typing import Any, Final, Literal, Self, cast
 
 from canvas_provider.errors import ConnectionClosed, MethodNotFound, RemoteError
 from canvas_provider.host.link import Message
@@ -232,7 +232,7 @@ class CopilotCLI:
         on_permission: Handler | None = None,
         on_elicitation: Handler | None = None,
         on_request: Mapping[str, Handler] | None = None,
-        **options: JSONValue,
+        **options: Any,
     ) -> CLISession:
         """Start a session. Its extensions start with it; the first prompt waits for them.
 
@@ -257,7 +257,7 @@ class CopilotCLI:
         on_permission: Handler | None = None,
         on_elicitation: Handler | None = None,
         on_request: Mapping[str, Handler] | None = None,
-        **options: JSONValue,
+        **options: Any,
     ) -> CLISession:
         """Go on with a session of an earlier process. It is on disk once a turn was taken."""
         answers = Answers(on_permission, on_elicitation, on_request or {})

@@ -83,7 +83,7 @@ class CLISession:
 
     # The agent
 
-    async def ask(self, prompt: str, **options: JSONValue) -> str:
+    async def ask(self, prompt: str, **options: Any) -> str:
         """Send a prompt, wait for the end of the turn, and return the agent's last words.
 
         Args:
@@ -107,7 +107,7 @@ class CLISession:
                 said = str(data.get("content", ""))
         return said
 
-    async def send(self, prompt: str, **options: JSONValue) -> str:
+    async def send(self, prompt: str, **options: Any) -> str:
         """Send a prompt without waiting for the agent, and return the message's id."""
         result = await self.request(Method.SESSION_SEND, {"prompt": prompt, **options})
         return str(cast(JSONObject, result)["messageId"])

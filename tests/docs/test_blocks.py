@@ -61,8 +61,10 @@ def as_extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ty
 
 
 def run_page(page: Path, module: types.ModuleType) -> None:
-    """Run the Python of a page from top to bottom, as one module, beside its first HTML file."""
+    """Run the Python of a page from top to bottom, as one module, beside its first two files."""
     folder = Path(str(module.__file__)).parent
+    for code in blocks(page, "python")[:1]:
+        (folder / "extension.py").write_text(code, encoding="utf-8")
     for html in blocks(page, "html")[:1]:
         (folder / "page.html").write_text(html, encoding="utf-8")
     for code in blocks(page, "python"):
