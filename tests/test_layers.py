@@ -109,7 +109,14 @@ def find_imports(module: str, nodes: list[ast.stmt], at_import: bool = True) -> 
                     yield from find_imports(module, getattr(node, block, []), here)
 
 
-MODULES: Final = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+TEMPLATES: Final = PACKAGE / "cli" / "templates"
+"""What authors begin with: files that are copied, not modules of ours."""
+
+MODULES: Final = {
+    module_name(path): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if TEMPLATES not in path.parents
+}
 
 IMPORTS: Final = [
     found
