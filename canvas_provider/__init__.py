@@ -36,8 +36,10 @@ from canvas_provider.state.memory import MemoryStore
 from canvas_provider.state.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
+    from canvas_provider.session.command import Command, CommandContext, command
     from canvas_provider.session.join import join_session
     from canvas_provider.session.session import Session
+    from canvas_provider.session.tool import Tool, ToolContext, tool
     from canvas_provider.state.shared import SharedState
 
 __version__ = "0.1.0"
@@ -48,6 +50,8 @@ __all__ = [
     "CanvasContext",
     "CanvasError",
     "CanvasProviderError",
+    "Command",
+    "CommandContext",
     "DeclarationError",
     "JSONFileStore",
     "JoinError",
@@ -58,19 +62,30 @@ __all__ = [
     "SQLiteStore",
     "Session",
     "SharedState",
+    "Tool",
+    "ToolContext",
     "ToolResult",
+    "command",
     "create_canvas",
     "join_session",
     "run",
+    "tool",
 ]
 
 _LATER: Final = {
+    "Command": "canvas_provider.session.command",
+    "CommandContext": "canvas_provider.session.command",
     "Session": "canvas_provider.session.session",
     "SharedState": "canvas_provider.state.shared",
+    "Tool": "canvas_provider.session.tool",
+    "ToolContext": "canvas_provider.session.tool",
+    "command": "canvas_provider.session.command",
     "join_session": "canvas_provider.session.join",
+    "tool": "canvas_provider.session.tool",
 }
-"""What needs asyncio. `run` writes its handshake before asyncio is there, so importing the package
-must not load it; a program that names one of these pays for it itself."""
+"""What needs asyncio, and what not every program uses. `run` writes its handshake before asyncio is
+there, so importing the package must not load it; a program that names one of these pays for it
+itself."""
 
 
 def __getattr__(name: str) -> object:

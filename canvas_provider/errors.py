@@ -72,7 +72,7 @@ class CanvasProviderError(Exception):
 class DeclarationError(CanvasProviderError):
     """What an author declared cannot work. The message says what to write instead.
 
-    The text names canvas, action and field, as far as each is known.
+    The text names canvas, action, tool, command and field, as far as each is known.
     """
 
     def __init__(
@@ -81,16 +81,21 @@ class DeclarationError(CanvasProviderError):
         *,
         canvas: str | None = None,
         action: str | None = None,
+        tool: str | None = None,
+        command: str | None = None,
         field: str | None = None,
     ) -> None:
-        super().__init__(message, canvas, action, field)
+        super().__init__(message, canvas, action, tool, command, field)
         self.message = message
         self.canvas = canvas
         self.action = action
+        self.tool = tool
+        self.command = command
         self.field = field
 
     def __str__(self) -> str:
-        named = (("canvas", self.canvas), ("action", self.action), ("field", self.field))
+        kinds = ("canvas", "action", "tool", "command", "field")
+        named = ((kind, getattr(self, kind)) for kind in kinds)
         where = ", ".join(f"{kind} {name!r}" for kind, name in named if name is not None)
         return f"{where}: {self.message}" if where else self.message
 

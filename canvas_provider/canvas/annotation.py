@@ -9,18 +9,31 @@ from canvas_provider.canvas.context import CanvasContext
 from canvas_provider.canvas.schema import split_annotated
 from canvas_provider.errors import DeclarationError
 
-__all__ = ["Resolver", "Site", "call_method", "is_context", "is_state"]
+__all__ = ["Resolver", "Site", "call_method", "is_state"]
 
 
 class Site:
-    """Where a declaration stands, for the text of its refusal."""
+    """Where a declaration stands: what its context is, and the text of its refusal."""
 
-    def __init__(self, canvas: str, action: str | None = None) -> None:
+    context: type = CanvasContext
+    """The type of the parameter that gets the context."""
+
+    decorator = "@canvas.action"
+    """What declares a function with typed parameters here."""
+
+    report = "ctx.emit(...)"
+    """What tells others of progress here."""
+
+    def __init__(self, canvas: str | None = None, action: str | None = None) -> None:
         self.canvas = canvas
         self.action = action
 
     def refuse(self, message: str, field: str | None = None) -> DeclarationError:
         return DeclarationError(message, canvas=self.canvas, action=self.action, field=field)
+
+    def is_context(self, annotation: Any) -> bool:
+        """Whether a parameter so annotated gets the context."""
+        return annotation is self.context or get_origin(annotation) is self.context
 
 
 class Resolver:
@@ -34,12 +47,10 @@ class Resolver:
             plain = call_method(plain)
         self._globals = getattr(plain, "__globals__", {})
         self._locals = _closure(plain)
-        self._special = " (`ctx: CanvasContext` for the context)"
+        context = f"`ctx: {site.context.__name__}` for the context"
+        self._special = f" ({context})"
         if isinstance(state_type, type):
-            self._special = (
-                f" (`state: {state_type.__name__}` for the state, "
-                "`ctx: CanvasContext` for the context)"
-            )
+            self._special = f" (`state: {state_type.__name__}` for the state, {context})"
             self._locals.setdefault(state_type.__name__, state_type)
 
     def __call__(self, parameter: inspect.Parameter) -> tuple[Any, list[Any]]:
@@ -48,7 +59,7 @@ class Resolver:
         annotation = parameter.annotation
         if annotation is inspect.Parameter.empty:
             if parameter.name == "ctx":
-                return CanvasContext, []
+                return self._site.context, []
             raise self._site.refuse(
                 f"has no annotation: write its type, as in `{parameter.name}: str`{self._special}",
                 parameter.name,
@@ -98,11 +109,6 @@ def _closure(function: Any) -> dict[str, Any]:
 def call_method(function: Any) -> Any:
     """Return the `__call__` that the class of an object defines."""
     return type(function).__dict__.get("__call__")
-
-
-def is_context(annotation: Any) -> bool:
-    """Whether a parameter so annotated gets the context."""
-    return annotation is CanvasContext or get_origin(annotation) is CanvasContext
 
 
 def is_state(annotation: Any, state_type: Any) -> bool:

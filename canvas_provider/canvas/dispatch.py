@@ -13,7 +13,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from canvas_provider.canvas.context import CanvasContext
 from canvas_provider.canvas.results import to_json_value
 from canvas_provider.canvas.signature import Plan
 from canvas_provider.canvas.threads import Workers
@@ -39,7 +38,7 @@ logger = logging.getLogger("canvas_provider.canvas")
 async def run_plan(
     plan: Plan,
     checked: dict[str, Any],
-    context: CanvasContext[Any] | None,
+    context: Any,
     workers: Workers,
     to_result: Callable[[object], Any] = to_json_value,
 ) -> Any:
@@ -65,7 +64,7 @@ async def run_plan(
 async def _call(
     plan: Plan,
     checked: dict[str, Any],
-    context: CanvasContext[Any] | None,
+    context: Any,
     workers: Workers,
     draft: Any = None,
 ) -> Any:
@@ -93,7 +92,7 @@ def is_failure(error: BaseException) -> bool:
     return isinstance(error, (Exception, SystemExit, BaseExceptionGroup))
 
 
-def translate(error: BaseException, subject: str, canvas_id: str) -> CanvasError:
+def translate(error: BaseException, subject: str, canvas_id: str | None = None) -> CanvasError:
     """Return what the caller is told of an exception of the author's code, and log the rest."""
     if isinstance(error, CanvasError):
         return error
@@ -101,7 +100,8 @@ def translate(error: BaseException, subject: str, canvas_id: str) -> CanvasError
         return Closing(f"The {subject} came too late: the instance is closed.")
     reference = secrets.token_hex(4)
     # Not the input, the result or the state: a log is read by others.
-    logger.error("%s of canvas %r failed (%s)", subject, canvas_id, reference, exc_info=error)
+    where = subject if canvas_id is None else f"{subject} of canvas {canvas_id!r}"
+    logger.error("%s failed (%s)", where, reference, exc_info=error)
     if isinstance(error, InvalidState):
         return HandlerError(f"The {subject} gave what the state cannot be: {error} ({reference})")
     if isinstance(error, NotJSON):

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable
 from typing import Annotated, Any, Final, get_args
 
-from canvas_provider.canvas.annotation import Site, is_context, is_state
+from canvas_provider.canvas.annotation import Site, is_state
 from canvas_provider.canvas.fastcheck import compile_check
 from canvas_provider.canvas.results import to_json_value
 from canvas_provider.canvas.schema import Convert, describe, shape_of
@@ -16,7 +16,7 @@ from canvas_provider.canvas.validation import InputRefused
 from canvas_provider.errors import NotJSON
 from canvas_provider.types import MISSING, JSONObject, JSONValue
 
-__all__ = ["Alias", "Arguments", "Input", "assemble", "read_input"]
+__all__ = ["NOTHING", "Alias", "Arguments", "Input", "assemble", "read_input"]
 
 Alias = Callable[[str], str]
 """From a parameter's name to the name agent and page use; such as pydantic's `to_camel`."""
@@ -24,7 +24,8 @@ Alias = Callable[[str], str]
 Arguments = Callable[[dict[str, Any]], dict[str, Any]]
 """Makes keyword arguments of a checked input."""
 
-_NOTHING: Final[JSONObject] = {"type": "object", "properties": {}, "additionalProperties": False}
+NOTHING: Final[JSONObject] = {"type": "object", "properties": {}, "additionalProperties": False}
+"""The schema of an input without fields."""
 
 
 class Input:
@@ -59,7 +60,7 @@ def read_input(
     """Read one parameter; refuse what would not be what it looks like."""
     name = parameter.name
     options = get_args(annotation)
-    if any(is_context(option) or is_state(option, state_type) for option in options):
+    if any(site.is_context(option) or is_state(option, state_type) for option in options):
         raise site.refuse("is always given: drop everything but the type itself", name)
     for one in metadata:
         if _is_field(one) and _sets_name_or_default(one):
@@ -100,7 +101,7 @@ def _refuse_same_keys(inputs: list[Input], site: Site) -> None:
 def assemble(inputs: list[Input], site: Site) -> tuple[JSONObject, Arguments]:
     """Return the schema of the whole input, and what makes keyword arguments of it."""
     if not inputs:
-        return _NOTHING, lambda checked: {}
+        return NOTHING, lambda checked: {}
     _refuse_same_keys(inputs, site)
     definitions = _find_shapes(inputs, site)
     if len(inputs) == 1 and definitions is not None and _is_object(inputs[0].annotation):

@@ -9,8 +9,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
-from canvas_provider.canvas.annotation import Resolver, Site, call_method, is_context, is_state
-from canvas_provider.canvas.context import CanvasContext
+from canvas_provider.canvas.annotation import Resolver, Site, call_method, is_state
 from canvas_provider.canvas.inputs import Alias, Arguments, Input, assemble, read_input
 from canvas_provider.canvas.validation import InputRefused, Validator
 from canvas_provider.types import Author, JSONObject, JSONValue
@@ -56,9 +55,7 @@ class Plan:
         self.only: Author | None = None
         """The one who may invoke it; None: all."""
 
-    def call(
-        self, checked: dict[str, Any], context: CanvasContext[Any] | None, draft: object = None
-    ) -> Any:
+    def call(self, checked: dict[str, Any], context: object, draft: object = None) -> Any:
         """Call the handler; one that is async gives a coroutine.
 
         Arguments are made anew, so that a second attempt finds nothing that the first one changed.
@@ -87,7 +84,7 @@ def compile_long_form(handler: Any, schema: JSONValue, *, site: Site, subject: s
     except TypeError:
         raise site.refuse(
             "its handler is called with one argument, the context: write `async def handler(ctx)`, "
-            "or use @canvas.action for a function with typed parameters",
+            f"or use {site.decorator} for a function with typed parameters",
             "handler",
         ) from None
     except ValueError:
@@ -135,7 +132,7 @@ def compile_typed(
     context = draft = None
     for parameter in parameters.values():
         annotation, metadata = resolve(parameter)
-        if is_context(annotation):
+        if site.is_context(annotation):
             context = _only(context, parameter.name, "context", site)
         elif is_state(annotation, state_type):
             draft = _only(draft, parameter.name, "open change of the state", site)
@@ -175,7 +172,7 @@ def _refuse_uncallable(function: Any, site: Site) -> None:
     if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
         raise site.refuse(
             "a generator gives no result: return a list, and send what happens on the way with "
-            "ctx.emit(...)"
+            f"{site.report}"
         )
     if inspect.isclass(function) or not callable(function):
         raise site.refuse("its handler is no function: write `async def` or `def`")

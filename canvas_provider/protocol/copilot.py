@@ -28,8 +28,10 @@ __all__ = [
     "CanvasRecorded",
     "CanvasRef",
     "CanvasRegistryChanged",
+    "CommandDeclaration",
     "ConnectParams",
     "ConnectResult",
+    "ContributionEvent",
     "DiscoveredCanvas",
     "ErrorData",
     "HostCapabilities",
@@ -49,6 +51,7 @@ __all__ = [
     "SessionResumeParams",
     "SessionResumeResult",
     "SessionSendParams",
+    "ToolDeclaration",
     "ToolResultObject",
     "UICapabilities",
 ]
@@ -70,6 +73,8 @@ class Method(StrEnum):
     SESSION_CANVAS_ACTION_INVOKE = "session.canvas.action.invoke"
     SESSION_LOG = "session.log"
     SESSION_SEND = "session.send"
+    SESSION_TOOLS_ANSWER = "session.tools.handlePendingToolCall"
+    SESSION_COMMANDS_ANSWER = "session.commands.handlePendingCommand"
 
     # Runtime to extension: requests.
     CANVAS_OPEN = "canvas.open"
@@ -80,6 +85,14 @@ class Method(StrEnum):
     SESSION_EVENT = "session.event"
     SESSION_LIFECYCLE = "session.lifecycle"
     HOST_EVENT = "host.event"
+
+
+class ContributionEvent(StrEnum):
+    """The `type` of each event by which the runtime asks for something that was contributed."""
+
+    TOOL_REQUESTED = "external_tool.requested"
+    TOOL_COMPLETED = "external_tool.completed"
+    COMMAND_EXECUTE = "command.execute"
 
 
 class CanvasEvent(StrEnum):
@@ -114,6 +127,24 @@ class CanvasDeclaration(TypedDict):
     actions: NotRequired[list[ActionDeclaration]]
 
 
+class ToolDeclaration(TypedDict):
+    name: str
+    """Letters, digits, `_` and `-`."""
+    description: NotRequired[str]
+    parameters: NotRequired[JSONValue]
+    overridesBuiltInTool: NotRequired[bool]
+    skipPermission: NotRequired[bool]
+    defer: NotRequired[Literal["auto", "never"]]
+    metadata: NotRequired[JSONObject]
+    isTerminal: NotRequired[bool]
+
+
+class CommandDeclaration(TypedDict):
+    name: str
+    """Without the slash."""
+    description: str
+
+
 # --- Handshake
 
 
@@ -133,8 +164,8 @@ class SessionResumeParams(TypedDict):
 
     sessionId: str
     canvases: NotRequired[list[CanvasDeclaration]]
-    tools: NotRequired[list[JSONObject]]
-    commands: NotRequired[list[JSONObject]]
+    tools: NotRequired[list[ToolDeclaration]]
+    commands: NotRequired[list[CommandDeclaration]]
     requestPermission: NotRequired[bool]
     requestUserInput: NotRequired[bool]
     requestElicitation: NotRequired[bool]

@@ -11,7 +11,7 @@ import errno
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from canvas_provider.canvas.declaration import Canvas
 from canvas_provider.config import Settings
@@ -20,6 +20,10 @@ from canvas_provider.protocol.copilot import Method, SessionResumeParams
 from canvas_provider.types import JSONObject
 from canvas_provider.wire.connection import Connection
 from canvas_provider.wire.stdio import Pipes, claim_stdio, write_all
+
+if TYPE_CHECKING:
+    from canvas_provider.session.contributions import Contributions
+    from canvas_provider.session.options import JoinOptions
 
 __all__ = ["Handshake", "begin_on_stdio"]
 
@@ -37,10 +41,17 @@ class Handshake:
     connection: Connection
     connect_id: int
     resume_id: int
+    contributions: "Contributions | None" = None
+    """What there is besides canvases."""
 
     @classmethod
     def begin(
-        cls, canvases: Sequence[Canvas], *, session_id: str, settings: Settings
+        cls,
+        canvases: Sequence[Canvas],
+        contributions: "Contributions | None" = None,
+        *,
+        session_id: str,
+        settings: Settings,
     ) -> "Handshake":
         """Check the canvases against each other and queue both requests.
 
@@ -48,12 +59,19 @@ class Handshake:
             DeclarationError: nothing to contribute, or two canvases of the same id.
         """
         by_id = _by_id(canvases)
+        if not by_id and not contributions:
+            raise DeclarationError(
+                "there is nothing to contribute: pass what create_canvas() or @tool returned",
+                field="canvases",
+            )
         params: SessionResumeParams = {
             "sessionId": session_id,
             "canvases": [canvas.declaration for canvas in canvases],
             "requestPermission": False,
             "disableResume": True,
         }
+        if contributions is not None:
+            params.update(contributions.params)
         connection = Connection(max_frame_size=settings.max_frame_size)
         return cls(
             session_id,
@@ -62,19 +80,26 @@ class Handshake:
             connection,
             connection.send_request(Method.CONNECT, {}),
             connection.send_request(Method.SESSION_RESUME, cast(JSONObject, params)),
+            contributions,
         )
 
 
-def begin_on_stdio(canvases: Sequence[Canvas]) -> tuple[Pipes, Handshake]:
+def begin_on_stdio(canvases: Sequence[Canvas], options: "JoinOptions") -> tuple[Pipes, Handshake]:
     """Take stdin and stdout, and write the first bytes.
 
     Raises:
         JoinError: not started by Copilot, or Copilot is gone already.
-        DeclarationError: as `Handshake.begin`, or a setting that is no number.
+        DeclarationError: as `Handshake.begin` and `Contributions`, or a setting that is no number.
     """
+    contributions = None
+    if options:
+        # Only now: who contributes nothing but canvases does not pay for it.
+        from canvas_provider.session.contributions import Contributions
+
+        contributions = Contributions(**options)
     session_id = _session_id()
     settings = Settings.from_environment()
-    handshake = Handshake.begin(canvases, session_id=session_id, settings=settings)
+    handshake = Handshake.begin(canvases, contributions, session_id=session_id, settings=settings)
     pipes = claim_stdio()
     try:
         write_all(pipes.write_fd, handshake.connection.data_to_send())
@@ -115,9 +140,4 @@ def _by_id(canvases: Sequence[Canvas]) -> dict[str, Canvas]:
                 "two canvases have this id: give each its own", canvas=canvas.id, field="id"
             )
         by_id[canvas.id] = canvas
-    if not by_id:
-        raise DeclarationError(
-            "there is no canvas to contribute: pass what create_canvas() returned",
-            field="canvases",
-        )
     return by_id

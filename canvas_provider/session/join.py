@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from canvas_provider.canvas.declaration import Canvas
 from canvas_provider.session.handshake import Handshake, begin_on_stdio
@@ -11,10 +11,17 @@ from canvas_provider.session.session import Session
 from canvas_provider.wire.stdio import Pipes
 from canvas_provider.wire.transports import PipeTransport
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from canvas_provider.session.options import JoinOptions
+
 __all__ = ["JoinSession", "join", "join_session"]
 
 
-def join_session(*, canvases: Sequence[Canvas]) -> "JoinSession":
+def join_session(
+    *, canvases: Sequence[Canvas] = (), **options: "Unpack[JoinOptions]"
+) -> "JoinSession":
     """Join the Copilot session that started this process.
 
     Either of:
@@ -29,19 +36,25 @@ def join_session(*, canvases: Sequence[Canvas]) -> "JoinSession":
     program is not in `wait_closed` then, it is ended too, by `SystemExit`: Copilot waits for its
     exit.
 
+    Besides canvases it takes `tools`, `commands`, `requested_environment_variables`, `on_event`,
+    `disable_resume` and `options`; `JoinOptions` says what each is. With a tool that has
+    `skip_permission`, and with requested variables, Copilot asks the user while the extension
+    loads.
+
     Raises:
-        JoinError: not started by Copilot, or Copilot refused. Let it end the process at once: one
-            that lives on blocks the user's first turn.
+        JoinError: not started by Copilot, or Copilot or its user refused. Let it end the process
+            at once: one that lives on blocks the user's first turn.
         DeclarationError: what is contributed cannot work.
     """
-    return JoinSession(canvases)
+    return JoinSession(canvases, options)
 
 
 class JoinSession:
     """What `join_session` returns: await it, or enter it."""
 
-    def __init__(self, canvases: Sequence[Canvas]) -> None:
+    def __init__(self, canvases: Sequence[Canvas], options: "JoinOptions") -> None:
         self._canvases = canvases
+        self._options = options
         self._session: Session | None = None
 
     def __await__(self) -> Generator[Any, None, Session]:
@@ -61,7 +74,7 @@ class JoinSession:
         await self._session.aclose()
 
     async def _join(self) -> Session:
-        pipes, handshake = begin_on_stdio(self._canvases)
+        pipes, handshake = begin_on_stdio(self._canvases, self._options)
         return await join(pipes, handshake)
 
 

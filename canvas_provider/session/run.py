@@ -1,26 +1,35 @@
 """`run`: the whole program of an extension in one call."""
 
 import sys
+from typing import TYPE_CHECKING
 
 from canvas_provider.canvas.declaration import Canvas
 from canvas_provider.errors import DeclarationError, JoinError
 from canvas_provider.session.handshake import begin_on_stdio
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from canvas_provider.session.options import JoinOptions
+
 __all__ = ["run"]
 
 
-def run(*canvases: Canvas) -> None:
+def run(*canvases: Canvas, **options: "Unpack[JoinOptions]") -> None:
     """Join the Copilot session that started this process and serve it until it ends.
 
-    Blocks; call it at the end of the program, with at least one canvas. Uses uvloop where it is
-    installed. For more, see `join_session`.
+    Blocks; call it at the end of the program, with at least one canvas or something else to
+    contribute. Uses uvloop where it is installed.
+
+    Args:
+        options: tools, commands and the rest, as for `join_session`.
 
     Raises:
         SystemExit: with status 1, when the join fails; stderr says why, and what to do.
     """
     try:
         _refuse_running_loop()
-        pipes, handshake = begin_on_stdio(canvases)
+        pipes, handshake = begin_on_stdio(canvases, options)
         # Only now: asyncio alone takes as long as everything before.
         from canvas_provider.session.loop import serve
 

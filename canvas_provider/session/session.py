@@ -6,8 +6,9 @@ nothing of stdio, signals or the exit: that is `process.py`.
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Coroutine
-from typing import Any, Final, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 
 from canvas_provider.canvas.instance import Instance
 from canvas_provider.errors import (
@@ -35,6 +36,9 @@ from canvas_provider.session.view import InstanceSession
 from canvas_provider.types import JSONObject, JSONValue, Missing
 from canvas_provider.wire.peer import Peer
 from canvas_provider.wire.transports import Transport
+
+if TYPE_CHECKING:
+    from canvas_provider.session.callbacks import Callbacks
 
 __all__ = ["Session", "WebStack"]
 
@@ -110,6 +114,17 @@ class Session:
         self._waiting = 0
         self.canvas: Final = SessionCanvases(self._peer, self.session_id)
         """The runtime's canvases: `list`, `list_open`, `open`, `close`, `invoke`."""
+        self._callbacks = self._contribute()
+
+    def _contribute(self) -> "Callbacks | None":
+        contributions = self._handshake.contributions
+        if contributions is None:
+            return None
+        from canvas_provider.session.callbacks import Callbacks
+
+        if contributions.on_event is not None:
+            self.on(EVERY_EVENT, contributions.on_event)
+        return Callbacks(contributions, self, self._peer)
 
     # --- Joining and leaving
 
@@ -128,12 +143,23 @@ class Session:
         try:
             connected.result()
             self._resumed = cast(SessionResumeResult, resumed.result())
+            self._take_environment(self._resumed)
         except RemoteError as error:
             await self.aclose()
             raise JoinError(f"Copilot refused this extension: {error.message}") from None
         except ConnectionClosed:
             await self.aclose()
             raise JoinError("the connection to Copilot closed before the join was done") from None
+
+    def _take_environment(self, resumed: SessionResumeResult) -> None:
+        """Put what was granted where the program looks for it, and keep no second copy."""
+        granted: object = resumed.pop("grantedEnvironmentVariables", None)
+        contributions = self._handshake.contributions
+        if contributions is None or not isinstance(granted, dict):
+            return
+        for name in contributions.environment:
+            if isinstance(value := granted.get(name), str):
+                os.environ[name] = value
 
     async def wait_closed(self) -> None:
         """Return when the session has ended and everything of ours is stored and closed."""
@@ -178,6 +204,8 @@ class Session:
         deadline = self._handshake.settings.shutdown_deadline
         try:
             async with asyncio.timeout(deadline * 0.9):
+                if self._callbacks is not None:
+                    await self._callbacks.aclose()
                 await self._instances.aclose()
                 await self._web.aclose()
         except TimeoutError:
@@ -261,6 +289,8 @@ class Session:
     async def _answer(self, method: str, params: JSONObject) -> JSONValue:
         fields = _CALL_FIELDS.get(cast(Method, method))
         if fields is None:
+            if self._callbacks is not None:
+                return await self._callbacks.answer(method, params)
             raise MethodNotFound(method)
         for name in fields:
             if type(params.get(name)) is not str:
@@ -285,11 +315,13 @@ class Session:
 
     def _notice(self, method: str, params: JSONValue) -> None:
         """Hear a notification. Those nobody listens to cost next to nothing."""
-        if method != Method.SESSION_EVENT or not self._listeners:
+        if method != Method.SESSION_EVENT or not (self._listeners or self._callbacks):
             return
         event = params.get("event") if isinstance(params, dict) else None
         if not isinstance(event, dict) or not isinstance(kind := event.get("type"), str):
             return
+        if self._callbacks is not None:
+            self._callbacks.notice(kind, event)
         for name in (kind, EVERY_EVENT):
             for listener in tuple(self._listeners.get(name, ())):
                 self._tell(listener, cast(SessionEvent, event))

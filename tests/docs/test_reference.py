@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from canvas_provider import errors
 from canvas_provider.cli.main import main
 from canvas_provider.config import PREFIX, Settings
-from canvas_provider.protocol.copilot import CanvasEvent, Method
+from canvas_provider.protocol.copilot import CanvasEvent, ContributionEvent, Method
 from canvas_provider.web.failures import status_of
 from tests.support.require import ROOT
 
@@ -60,7 +60,7 @@ def test_each_setting_is_explained_with_its_default(field: str) -> None:
     assert float(row[1]) == getattr(Settings(), field)
 
 
-@pytest.mark.parametrize("method", [*Method, *CanvasEvent])
+@pytest.mark.parametrize("method", [*Method, *CanvasEvent, *ContributionEvent])
 def test_each_method_and_event_is_explained(method: str) -> None:
     text = read("protocol-copilot.md")
     assert f"`{method}`" in text or f"`.{method.rpartition('.')[2]}`" in text

@@ -1,0 +1,154 @@
+"""`@command` and `Command`: a slash command that the person types, `/deploy production`."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
+
+from canvas_provider.canvas import rules
+from canvas_provider.canvas.annotation import Site
+from canvas_provider.canvas.dispatch import is_failure, translate
+from canvas_provider.canvas.signature import compile_long_form, first_paragraphs
+from canvas_provider.errors import DeclarationError
+from canvas_provider.protocol.copilot import CommandDeclaration, ContributionEvent, Method
+from canvas_provider.session.runner import Runner
+from canvas_provider.types import JSONObject
+
+if TYPE_CHECKING:
+    from canvas_provider.session.session import Session
+
+__all__ = ["Command", "CommandCalls", "CommandContext", "command"]
+
+
+class CommandContext(NamedTuple):
+    """One call of a command, as its handler sees it."""
+
+    session: "Session"
+    command: str
+    """The whole text, as in `/deploy production`."""
+    command_name: str
+    """Without the slash."""
+    args: str
+    """What stands behind the name, as it was typed."""
+
+
+class Command:
+    """One slash command, field by field as in the Node SDK.
+
+    Its handler takes one argument, the `CommandContext`, and returns nothing: what it has to say
+    goes to the person by `ctx.session.log`, or to the agent by `ctx.session.send`. A `CanvasError`
+    tells the person its message. A `def` runs in a thread.
+
+    Args:
+        name: without the slash and without blanks.
+        description: what the person reads beside it.
+
+    Raises:
+        DeclarationError: it could not work.
+    """
+
+    def __init__(
+        self, name: str, description: str | None, handler: Callable[[CommandContext], Any]
+    ) -> None:
+        site = _CommandSite(str(name))
+        self.name: Final = _check_name(name, site)
+        compile_long_form(handler, None, site=site, subject=f'command "/{name}"')
+        self.handler: Final = handler
+        self.declaration: Final[CommandDeclaration] = {"name": self.name, "description": ""}
+        """What the runtime is told."""
+        if description is not None:
+            self.declaration["description"] = rules.check_text(description, "description", site)
+
+    def __repr__(self) -> str:
+        return f"Command(name={self.name!r})"
+
+
+@overload
+def command(function: Callable[[CommandContext], Any], /) -> Command: ...
+@overload
+def command(
+    function: None = None, /, *, name: str | None = None, description: str | None = None
+) -> Callable[[Callable[[CommandContext], Any]], Command]: ...
+def command(
+    function: Callable[[CommandContext], Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+) -> Command | Callable[[Callable[[CommandContext], Any]], Command]:
+    """Make a function of a `CommandContext` a command; pass it to `run(commands=[...])`.
+
+        @command
+        async def deploy(ctx: CommandContext) -> None:
+            "Deploy to a stage."
+            await ctx.session.send(f"Deploy to {ctx.args or 'staging'}.")
+
+    Its name is the function's, its description the docstring's.
+
+    Raises:
+        DeclarationError: it could not work.
+    """
+    if isinstance(function, str):
+        raise DeclarationError(
+            f"takes the name by keyword: write @command(name={function!r})", command=function
+        )
+
+    def declare(function: Callable[[CommandContext], Any]) -> Command:
+        given = getattr(function, "__name__", "") if name is None else name
+        text = first_paragraphs(function) if description is None else description
+        return Command(given, text, function)
+
+    return declare if function is None else declare(function)
+
+
+class CommandCalls:
+    """The commands of one session."""
+
+    def __init__(self, commands: Mapping[str, Command], runner: Runner) -> None:
+        self._commands = commands
+        self._runner = runner
+        self.events: Final[Mapping[str, Callable[[JSONObject], None]]] = {
+            ContributionEvent.COMMAND_EXECUTE: self.begin
+        }
+
+    def begin(self, data: JSONObject) -> None:
+        """Run a command, if it is ours."""
+        request_id, name = data.get("requestId"), data.get("commandName")
+        if isinstance(request_id, str) and isinstance(name, str) and name in self._commands:
+            self._runner.spawn(self._run(request_id, self._commands[name], data))
+
+    async def _run(self, request_id: str, command: Command, data: JSONObject) -> None:
+        text, args = data.get("command"), data.get("args")
+        context = CommandContext(
+            self._runner.session,
+            text if isinstance(text, str) else f"/{command.name}",
+            command.name,
+            args if isinstance(args, str) else "",
+        )
+        answer: JSONObject = {"requestId": request_id}
+        try:
+            await self._runner.call(command.handler, context)
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            answer["error"] = translate(error, f'command "/{command.name}"').message
+        await self._runner.reply(Method.SESSION_COMMANDS_ANSWER, answer)
+
+
+class _CommandSite(Site):
+    context = CommandContext
+    decorator = "@command"
+    report = "ctx.session.log(...)"
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    def refuse(self, message: str, field: str | None = None) -> DeclarationError:
+        return DeclarationError(message, command=self._name, field=field)
+
+
+def _check_name(name: object, site: Site) -> str:
+    if not isinstance(name, str) or not name or any(c.isspace() for c in name) or "/" in name:
+        raise site.refuse(
+            "must be one word without the slash, as in 'deploy': the person types '/deploy'", "name"
+        )
+    return name

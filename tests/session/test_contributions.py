@@ -1,0 +1,108 @@
+"""What a join takes besides canvases and callables."""
+
+import logging
+import os
+from typing import Any
+
+import pytest
+
+from canvas_provider import DeclarationError, JoinError
+from canvas_provider.config import Settings
+from canvas_provider.errors import RemoteError
+from canvas_provider.session.contributions import Contributions
+from canvas_provider.session.handshake import Handshake
+from tests.support.contributions import FakeRuntime, contributing
+
+SECRET = "CANVAS_TEST_SECRET"
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variables of these tests are gone afterwards, whoever sets them."""
+    for name in (SECRET, "CANVAS_TEST_OTHER"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+
+
+async def test_granted_variables_are_there_when_the_join_is_done(
+    environment: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    def grant(runtime: FakeRuntime) -> None:
+        granted: Any = {SECRET: "hush", "CANVAS_TEST_OTHER": "not asked for"}
+        runtime.joining = {"grantedEnvironmentVariables": granted}
+
+    async with contributing(prepare=grant, requested_environment_variables=[SECRET, "NOT_SET"]) as (
+        runtime,
+        session,
+    ):
+        assert runtime.declared["requestedEnvironmentVariables"] == [SECRET, "NOT_SET"]
+        assert os.environ[SECRET] == "hush"
+        assert "CANVAS_TEST_OTHER" not in os.environ
+        assert "hush" not in repr(vars(session)) + caplog.text
+
+
+@pytest.mark.parametrize("granted", [None, [], "x", {SECRET: 7}, {SECRET: None}])
+async def test_a_grant_of_another_shape_sets_nothing(environment: None, granted: Any) -> None:
+    def grant(runtime: FakeRuntime) -> None:
+        runtime.joining = {"grantedEnvironmentVariables": granted}
+
+    async with contributing(prepare=grant, requested_environment_variables=[SECRET]):
+        assert SECRET not in os.environ
+
+
+async def test_a_denial_is_a_join_error() -> None:
+    def deny(runtime: FakeRuntime) -> None:
+        runtime.refusal = RemoteError(-32603, "was denied environment access")
+
+    with pytest.raises(JoinError, match="denied environment access"):
+        async with contributing(prepare=deny, requested_environment_variables=[SECRET]):
+            pytest.fail("it has joined")
+
+
+@pytest.mark.parametrize("names", [SECRET, ["A=B"], [""], ["1A"], [7], 7, ["A" * 129]])
+def test_names_of_variables_are_checked(names: Any) -> None:
+    with pytest.raises(DeclarationError) as raised:
+        Contributions(requested_environment_variables=names)
+    assert raised.value.field == "requested_environment_variables"
+
+
+async def test_on_event_hears_every_event() -> None:
+    seen: list[str] = []
+    async with contributing(on_event=lambda event: seen.append(event["type"])) as (runtime, _):
+        runtime.tell("session.idle", {})
+        runtime.tell("something.new", None)
+        with pytest.raises(RemoteError):
+            await runtime.ask("no.such.method", {})
+    assert seen == ["session.idle", "something.new"]
+
+
+async def test_further_options_go_as_they_are() -> None:
+    options = {"systemMessage": {"mode": "append", "content": "Be kind."}}
+    async with contributing(options=options, disable_resume=False) as (runtime, _):
+        assert runtime.declared == {
+            "sessionId": "s-1",
+            "canvases": [],
+            "requestPermission": False,
+            "disableResume": False,
+            **options,
+        }
+
+
+@pytest.mark.parametrize("options", [{"tools": []}, {"sessionId": "x"}, {"a": object()}, []])
+def test_an_option_that_has_an_argument_or_is_no_json_is_refused(options: Any) -> None:
+    with pytest.raises(DeclarationError) as raised:
+        Contributions(options=options)
+    assert raised.value.field == "options"
+
+
+def test_a_listener_that_is_no_function_is_refused() -> None:
+    with pytest.raises(DeclarationError, match="on_event"):
+        Contributions(on_event="print")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [{}, {"tools": []}, {"disable_resume": False}])
+def test_something_has_to_be_contributed(given: Any) -> None:
+    with pytest.raises(DeclarationError, match="nothing to contribute"):
+        Handshake.begin((), Contributions(**given), session_id="s-1", settings=Settings())
