@@ -20,7 +20,7 @@ from canvas_provider.host.workbench import Extension, Workbench
 from canvas_provider.serving.server import LoopbackServers
 from canvas_provider.types import JSONObject
 
-__all__ = ["dev"]
+__all__ = ["dev", "find_extension"]
 
 STOP_GRACE: Final = 0.6
 """Seconds for the extension after Ctrl-C; everything together has to end within one second."""
@@ -29,7 +29,7 @@ INTERRUPTED: Final = 130
 
 
 @click.command()
-@click.argument("path", type=click.Path(path_type=Path, exists=True))
+@click.argument("path", type=click.Path(path_type=Path, exists=True), default=".")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="The panel's. [default: any]"
 )
@@ -40,7 +40,7 @@ def dev(path: Path, port: int, no_browser: bool) -> None:
     It runs as it would in Copilot: as a child process, with the current directory as its project.
     Press Ctrl-C to end it.
     """
-    extension = _find_extension(path)
+    extension = find_extension(path)
     runner = asyncio.Runner()
     # Until the loop is closed: an impatient Ctrl-C in between would leave threads that never end.
     with _interrupts(runner.get_loop()) as stop, runner:
@@ -48,7 +48,12 @@ def dev(path: Path, port: int, no_browser: bool) -> None:
     raise SystemExit(INTERRUPTED)
 
 
-def _find_extension(path: Path) -> Extension:
+def find_extension(path: Path) -> Extension:
+    """Find what a command is about.
+
+    Raises:
+        UsageError: there is no extension at `path`.
+    """
     script = path / SCRIPT if path.is_dir() else path
     if not script.is_file():
         raise click.UsageError(f"{path} has no {SCRIPT}: name the .py file itself, or rename it.")

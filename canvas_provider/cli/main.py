@@ -15,6 +15,7 @@ __all__ = ["main"]
 
 COMMANDS: Final[Mapping[str, str]] = {
     "dev": "canvas_provider.cli.dev:dev",
+    "doctor": "canvas_provider.cli.doctor:doctor",
     "install": "canvas_provider.cli.install:install",
     "new": "canvas_provider.cli.new:new",
 }

@@ -5,6 +5,7 @@ and what was logged, so that a panel that is opened late sees all of it. Knows n
 """
 
 import asyncio
+import sys
 import time
 from collections import deque
 from collections.abc import Callable
@@ -48,6 +49,8 @@ class Extension:
     script: Path
     """Absolute."""
     name: str
+    python: str = sys.executable
+    """The interpreter that runs it."""
 
     @property
     def id(self) -> str:
@@ -128,8 +131,8 @@ class Workbench:
             **self._describe_canvases(),
         }
 
-    async def start(self) -> None:
-        """Start the extension, and open its canvas if that needs no decision.
+    async def start(self, *, open_canvas: bool = True) -> None:
+        """Start the extension, and open its canvas if that is wished and needs no decision.
 
         Returns when it is ready or has failed; `status` says which, and nothing is raised for what
         an author can get wrong.
@@ -137,7 +140,7 @@ class Workbench:
         async with self._changing:
             await self._launch()
         # Not within the lock: an extension may never answer, and a reload has to be possible then.
-        if self.status.phase == "ready":
+        if open_canvas and self.status.phase == "ready":
             await self._open_only_canvas()
 
     async def reload(self) -> None:
@@ -169,6 +172,7 @@ class Workbench:
                 working_directory=self.runtime.working_directory,
                 environment=create_environment(extension.script, self.runtime.session_id),
                 on_stderr=lambda line: self.add_log("stderr", "info", line),
+                python=extension.python,
             )
         except OSError as error:
             self._fail(f"The extension could not be started: {error}")
