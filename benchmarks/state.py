@@ -25,6 +25,7 @@ from benchmarks.documents import TYPES, Kind, board
 from benchmarks.measure import Call, Spread, sample
 from benchmarks.report import table, write_table
 from canvas_provider import JSONFileStore, MemoryStore, SQLiteStore, __version__
+from canvas_provider.state.history import Revision
 from canvas_provider.state.shared import SharedState
 from canvas_provider.state.store import Store
 from canvas_provider.web.feed import Feed
@@ -127,7 +128,8 @@ class Bench:
 
     async def _open(self, store: Store, kind: Kind) -> SharedState[Any]:
         # Stored first: what is measured is the second change and those after it.
-        await store.commit("board", 0, self.document, [])
+        first = Revision(1, [], "system", None, 0.0, 0, [])
+        await store.commit("board", 0, self.document, first)
         state = await SharedState.open(store, "board", kind.state_type)
         self._stack.push_async_callback(state.aclose)
         return state

@@ -28,9 +28,11 @@ from canvas_provider.errors import (
     CanvasProviderError,
     DeclarationError,
     JoinError,
+    NothingToUndo,
     RevisionConflict,
 )
 from canvas_provider.session.run import run
+from canvas_provider.state.history import Revision
 from canvas_provider.state.json_file import JSONFileStore
 from canvas_provider.state.memory import MemoryStore
 from canvas_provider.state.sqlite import SQLiteStore
@@ -56,8 +58,10 @@ __all__ = [
     "JSONFileStore",
     "JoinError",
     "MemoryStore",
+    "NothingToUndo",
     "Opened",
     "Progress",
+    "Revision",
     "RevisionConflict",
     "SQLiteStore",
     "Session",

@@ -10,6 +10,7 @@
     │   ├── NotAllowed              not_for_person, not_for_agent
     │   ├── Closing                 closing               the instance is going or gone
     │   ├── RevisionConflict        revision_conflict     somebody else changed it first
+    │   ├── NothingToUndo           nothing_to_undo       nor to redo, or it was too long ago
     │   ├── ActionTimeout           timeout               the handler took too long
     │   └── HandlerError            canvas_handler_error  the handler raised something else
     ├── StateError
@@ -54,6 +55,7 @@ __all__ = [
     "NoHandler",
     "NotAllowed",
     "NotJSON",
+    "NothingToUndo",
     "PatchError",
     "RemoteError",
     "RevisionConflict",
@@ -154,17 +156,30 @@ class Closing(CanvasError):
 
 
 class RevisionConflict(CanvasError):
-    """The document is at another revision than the caller based its change on."""
+    """The document is at another revision than the caller based its change on.
 
-    def __init__(self, expected: int, actual: int) -> None:
+    Of an undo: `actual` has changed what `expected`, the revision to be undone, had written.
+    """
+
+    def __init__(self, expected: int, actual: int, message: str | None = None) -> None:
         # The numbers are the same where a store was reset, and has grown again since.
         found = f"at revision {actual}, not {expected}" if actual != expected else "another by now"
-        super().__init__("revision_conflict", f"The state is {found}: read it again, then retry.")
+        super().__init__(
+            "revision_conflict",
+            message or f"The state is {found}: read it again, then retry.",
+        )
         self.expected = expected
         self.actual = actual
 
-    def __reduce__(self) -> tuple[type["RevisionConflict"], tuple[int, int]]:
-        return type(self), (self.expected, self.actual)
+    def __reduce__(self) -> tuple[type["RevisionConflict"], tuple[int, int, str]]:
+        return type(self), (self.expected, self.actual, self.message)
+
+
+class NothingToUndo(CanvasError):
+    """There is nothing to undo or redo, or it was done already, or it was too long ago."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("nothing_to_undo", message)
 
 
 class ActionTimeout(CanvasError):

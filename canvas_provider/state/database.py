@@ -6,7 +6,7 @@ changed. SQLite lets one writer in at a time anyway, so one thread is enough.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from canvas_provider.errors import DamagedDocument, RevisionConflict
 from canvas_provider.state import patch_log
-from canvas_provider.state.difference import Operation
 from canvas_provider.state.disk import stamp
+from canvas_provider.state.history import Revision
 from canvas_provider.state.offload import Offload, Ticker
 from canvas_provider.state.sqlite_file import NO_FILE, SQLiteFile, Token
 from canvas_provider.state.store import Stored
@@ -60,7 +60,7 @@ class Database:
         self._looking: asyncio.Future[_News] | None = None
         self._seen: Token | None = None
 
-    async def load(self, key: str) -> Stored | None:
+    async def load(self, key: str, since: int) -> Stored | None:
         """See `SQLiteStore.load`."""
         return await self._offload.run(lambda: self._load(key))
 
@@ -69,10 +69,10 @@ class Database:
         key: str,
         expected_revision: int,
         document: JSONValue,
-        operations: Sequence[Operation],
+        revision: Revision,
     ) -> None:
         """See `SQLiteStore.commit`."""
-        work = partial(self._commit, key, expected_revision, document, operations)
+        work = partial(self._commit, key, expected_revision, document, revision)
         await self._offload.run(work)
 
     def is_current(self, key: str, revision: int) -> bool:
@@ -131,14 +131,14 @@ class Database:
         key: str,
         expected_revision: int,
         document: JSONValue,
-        operations: Sequence[Operation],
+        revision: Revision,
     ) -> None:
         def work(connection: Connection, token: Token) -> _Known:
             head = patch_log.find(connection, key)
             actual = 0 if head is None else head.revision
             if actual != expected_revision:
                 raise RevisionConflict(expected_revision, actual)
-            number = patch_log.write(connection, key, head, document, operations)
+            number = patch_log.write(connection, key, head, document, revision.ops)
             return _Known(Stored(expected_revision + 1, document), number, token)
 
         self._known[key] = self._file.write(work)

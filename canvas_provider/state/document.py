@@ -4,10 +4,12 @@ No clock, no lock, no storage: `live` owns those. A change goes through `prepare
 `complete`, once whoever stores documents has accepted it, or `rollback`.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-from canvas_provider.errors import ChangeInProgress
-from canvas_provider.state.patch import diff
+from canvas_provider.errors import ChangeInProgress, InvalidState, StateError
+from canvas_provider.state.json import equal
+from canvas_provider.state.patch import Operation, apply, diff
 from canvas_provider.state.recording import Link, Prepared, Recording, is_node
 from canvas_provider.state.shape import PLAIN, Shape
 from canvas_provider.types import JSONValue
@@ -67,16 +69,38 @@ class Document:
 class Change:
     """One change of a document, from `begin` to `complete` or `rollback`."""
 
-    __slots__ = ("_prepared", "_recording", "document", "draft", "is_open")
+    __slots__ = ("_patched", "_prepared", "_recording", "document", "draft", "is_open")
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self._recording = Recording()
+        self._patched: Prepared | None = None
         self._prepared: Prepared | None = None
         self.is_open = True
         """Whether the draft may be written to."""
         self.draft: Any = document.shape.draft(document.value, Link(self._recording))
         """The document to write to."""
+
+    def patch(self, operations: Sequence[Operation]) -> bool:
+        """Write by a patch, in place of the draft. Returns whether that changes anything.
+
+        Raises:
+            PatchError: it does not fit the document.
+            InvalidState: what it makes of it does not fit the type.
+        """
+        old = self.document.value
+        new = apply(old, operations)
+        found = list(operations)
+        try:
+            normal = self.document.shape.load(new)
+        except StateError as error:
+            raise InvalidState(f"it cannot be changed back: {error}") from None
+        if normal is not None:
+            new, found = normal, diff(old, normal)
+        if equal(old, new):
+            return False
+        self._patched = Prepared(new, found)
+        return True
 
     def prepare(self) -> Prepared | None:
         """Settle what the change has written; `None` if nothing. The draft is frozen from here.
@@ -85,7 +109,10 @@ class Change:
             NotJSON, InvalidState: it cannot be committed; `rollback` is due.
         """
         recording, draft = self._recording, self.draft
-        prepared = recording.prepare(draft) if is_node(draft) else self._compare()
+        if self._patched is not None:
+            prepared: Prepared | None = self._patched
+        else:
+            prepared = recording.prepare(draft) if is_node(draft) else self._compare()
         recording.freeze()
         if recording.normal is not None:
             draft.__draft_kind__.refresh(draft, recording.normal)

@@ -18,6 +18,7 @@ from canvas_provider.errors import DamagedDocument, NotJSON, RevisionConflict, S
 from canvas_provider.state.disk import explain, set_aside, sync_folder
 from canvas_provider.state.filelock import FileLock, patiently
 from canvas_provider.state.filenames import file_name
+from canvas_provider.state.history import History, Revision
 from canvas_provider.state.json import ensure_json, equal
 from canvas_provider.state.offload import Offload, Ticker
 from canvas_provider.state.pretty import pretty
@@ -59,6 +60,8 @@ class Files:
         self._directory = directory
         self._offload = Offload()
         self._known: dict[str, _Known] = {}
+        self._histories: dict[str, History] = {}
+        """Our own commits, which others have not meddled with. The file says nothing of them."""
         self._listeners: dict[str, list[Callable[[], None]]] = {}
         self._told: dict[str, _Mark | None] = {}
         self._ticker: Ticker | None = None
@@ -67,13 +70,15 @@ class Files:
         """Return where the document `key` is, or would be."""
         return self._directory / f"{file_name(key)}.json"
 
-    async def load(self, key: str) -> Stored | None:
+    async def load(self, key: str, since: int) -> Stored | None:
         """See `JSONFileStore.load`."""
-        return await self._offload.run(lambda: self._load(key))
+        return await self._offload.run(lambda: self._load(key, since))
 
-    async def commit(self, key: str, expected_revision: int, document: JSONValue) -> None:
+    async def commit(
+        self, key: str, expected_revision: int, document: JSONValue, revision: Revision
+    ) -> None:
         """See `JSONFileStore.commit`."""
-        await self._offload.run(lambda: self._commit(key, expected_revision, document))
+        await self._offload.run(lambda: self._commit(key, expected_revision, document, revision))
 
     def is_current(self, key: str, revision: int) -> bool:
         """See `JSONFileStore.is_current`."""
@@ -85,16 +90,22 @@ class Files:
 
     # In a thread:
 
-    def _load(self, key: str) -> Stored | None:
+    def _load(self, key: str, since: int) -> Stored | None:
         try:
             with self._locked(key) as path:
-                return self._read(key, path).stored
+                stored = self._read(key, path).stored
+                history = self._histories.get(key)
+                if stored is None or history is None:
+                    return stored
+                return stored._replace(history=history.after(since))
         except OSError as error:
             raise StoreError(
                 f"the state of {key!r} cannot be read: {explain(error, self.path(key))}"
             ) from error
 
-    def _commit(self, key: str, expected_revision: int, document: JSONValue) -> None:
+    def _commit(
+        self, key: str, expected_revision: int, document: JSONValue, revision: Revision
+    ) -> None:
         try:
             with self._locked(key) as path:
                 known = self._read(key, path)
@@ -103,6 +114,11 @@ class Files:
                     raise RevisionConflict(expected_revision, actual)
                 stored = Stored(expected_revision + 1, document)
                 self._known[key] = _Known(_replace(path, _text(stored)), stored)
+                history = self._histories.setdefault(key, History())
+                if revision.ops:
+                    history.add(revision)
+                else:
+                    history.clear()
         except OSError as error:
             raise StoreError(
                 f"the state of {key!r} cannot be saved: {explain(error, self.path(key))}"
@@ -119,9 +135,13 @@ class Files:
         known = self._known.get(key, _Known(None, None))
         mark = _mark(path)
         if mark is not None and mark != known.mark:
-            known = self._known[key] = _Known(mark, self._parse(key, path, known.stored))
+            before = known.stored
+            known = self._known[key] = _Known(mark, self._parse(key, path, before))
+            if known.stored is not before:
+                self._histories.pop(key, None)
         elif mark is None:
             known = self._known[key] = _Known(None, None)
+            self._histories.pop(key, None)
         return known
 
     def _parse(self, key: str, path: Path, before: Stored | None) -> Stored:

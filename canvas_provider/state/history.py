@@ -1,26 +1,34 @@
-"""The revisions that a page may have missed: the latest ones, bounded by count and size."""
+"""Revisions, and the latest of them that one document remembers, bounded by count and size."""
 
 from collections import deque
-from typing import Final, NamedTuple
+from collections.abc import Iterable
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from canvas_provider.state.difference import Operation
 from canvas_provider.types import Author, JSONValue
 
-__all__ = ["History", "Revision"]
+if TYPE_CHECKING:
+    from canvas_provider.state.difference import Operation
+
+__all__ = ["MAX_REVISIONS", "MAX_SIZE", "History", "Revision"]
 
 MAX_REVISIONS: Final = 256
+"""How many are kept of one document."""
+
 MAX_SIZE: Final = 1024 * 1024
-"""Estimated bytes of all operations kept for one document."""
+"""Estimated bytes of all operations kept for one document, those that take them back included."""
 
 OPERATION_SIZE: Final = 100
 """What an operation is taken to need beside its value."""
+
+_SMALL: Final = frozenset({bool, float, int, type(None)})
 
 
 class Revision(NamedTuple):
     """One step of a document: who made it, when, and what it changed."""
 
     number: int
-    ops: list[Operation]
+    ops: "list[Operation]"
     author: Author
     action: str | None
     """The action that made it, if one did."""
@@ -29,6 +37,10 @@ class Revision(NamedTuple):
     previous: int
     """The revision that `ops` apply to: `number - 1`, unless others' commits came in at once. Not
     below `number` where the store was reset: whoever follows needs the whole document then."""
+    inverse: "list[Operation]"
+    """What takes `ops` back: applied to this revision, it gives the previous one."""
+    reverts: int | None = None
+    """The revision that this one undid. A redo is the undo of an undo."""
 
     def __repr__(self) -> str:
         # What changed is the user's, and no business of a log.
@@ -36,23 +48,26 @@ class Revision(NamedTuple):
 
 
 class History:
-    """The latest revisions of one document."""
+    """The latest revisions of one document, each of which follows the one before."""
 
     __slots__ = ("_revisions", "_size", "_sizes")
 
-    def __init__(self) -> None:
+    def __init__(self, revisions: Iterable[Revision] = ()) -> None:
         self._revisions: deque[Revision] = deque()
         self._sizes: deque[int] = deque()
         self._size = 0
+        for revision in revisions:
+            self.add(revision)
 
     def add(self, revision: Revision) -> None:
         """Keep `revision`, and let go of the oldest ones beyond the bounds."""
         size = 0
-        for operation in revision.ops:
-            size += OPERATION_SIZE
-            value = operation.get("value")
-            if type(value) is str or type(value) is dict or type(value) is list:
-                size += _size_of(value, MAX_SIZE - size)
+        for operations in (revision.ops, revision.inverse):
+            for operation in operations:
+                size += OPERATION_SIZE
+                value = operation.get("value")
+                if type(value) not in _SMALL:
+                    size += _size_of(value, MAX_SIZE - size)
         self._revisions.append(revision)
         self._sizes.append(size)
         self._size += size
@@ -61,10 +76,18 @@ class History:
             self._size -= self._sizes.popleft()
 
     def clear(self) -> None:
-        """Forget everything, for the document went back."""
+        """Forget everything: what comes now does not follow from it."""
         self._revisions.clear()
         self._sizes.clear()
         self._size = 0
+
+    def after(self, number: int) -> list[Revision]:
+        """Return what is known of the revisions after `number`, oldest first."""
+        if not number:
+            return list(self._revisions)
+        later = list(takewhile(lambda known: known.number > number, reversed(self._revisions)))
+        later.reverse()
+        return later
 
     def since(self, revision: int, current: int) -> list[Revision] | None:
         """Return what leads from `revision` to `current`; `None` if that is not known."""

@@ -8,17 +8,17 @@ This module is light, because authors name the store before the handshake. What 
 threads and locks is `files`, imported once, at the first use (`_work`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from canvas_provider.errors import StoreError
+from canvas_provider.state.history import Revision
 from canvas_provider.state.store import Stored
 from canvas_provider.types import JSONValue
 
 if TYPE_CHECKING:
-    from canvas_provider.state.difference import Operation
     from canvas_provider.state.files import Files
 
 __all__ = ["JSONFileStore"]
@@ -55,14 +55,16 @@ class JSONFileStore:
         """Return where the document `key` is kept."""
         return self._work().path(key)
 
-    async def load(self, key: str) -> Stored | None:
+    async def load(self, key: str, since: int = 0) -> Stored | None:
         """Read the document, or return `None` where there is none.
+
+        Its history is what this store has committed, since the file was last changed by others.
 
         Raises:
             DamagedDocument: it could not be read and was set aside; the next call finds none.
             StoreError: it cannot be read now, and is left as it is.
         """
-        return await self._work().load(key)
+        return await self._work().load(key, since)
 
     def is_current(self, key: str, revision: int) -> bool:
         """Say whether the file is the one that was loaded or committed last (one `stat`)."""
@@ -73,7 +75,7 @@ class JSONFileStore:
         key: str,
         expected_revision: int,
         document: JSONValue,
-        operations: Sequence["Operation"],
+        revision: Revision,
     ) -> None:
         """Write the document as the next revision, durably and all at once.
 
@@ -81,7 +83,7 @@ class JSONFileStore:
             RevisionConflict: the file is another than the expected revision.
             StoreError: it cannot be written; the old file is untouched.
         """
-        await self._work().commit(key, expected_revision, document)
+        await self._work().commit(key, expected_revision, document, revision)
 
     def watch(self, key: str, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` when somebody else changes the file: looked at twice a second."""

@@ -2,21 +2,23 @@
 
 What a change writes is `document`'s matter, where it is kept a store's. Here is their meeting
 point with time: changes take turns, a revision is stored before anybody sees it, and what others
-stored becomes a revision by `system`.
+stored becomes revisions here: theirs, where the store knows them, else one by `system`.
 """
 
 import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from canvas_provider.errors import DamagedDocument, RevisionConflict, StateError
+from canvas_provider.errors import DamagedDocument, PatchError, RevisionConflict, StateError
 from canvas_provider.state.document import Change, Document
 from canvas_provider.state.history import History, Revision
+from canvas_provider.state.inverse import invert
+from canvas_provider.state.json import equal
 from canvas_provider.state.lock import TurnLock
-from canvas_provider.state.patch import diff
+from canvas_provider.state.patch import apply, diff
 from canvas_provider.state.shape import Shape
 from canvas_provider.state.store import Store, Stored
 from canvas_provider.state.version import Version
@@ -63,8 +65,10 @@ class LiveDocument:
         except DamagedDocument as error:
             self.damage = str(error)
             stored = None
-        revision, value = await self._fill(stored)
+        revision, value, history = await self._fill(stored)
         self.document.advance(value, revision)
+        for known in history:
+            self.history.add(known)
 
     def begin_nowait(self, expected_revision: int | None) -> Change | None:
         """Do what `begin` does, if that needs no waiting; else return `None`."""
@@ -91,7 +95,7 @@ class LiveDocument:
         try:
             document = self.document
             if not self._store.is_current(self._key, document.revision):
-                await self._take(await self._store.load(self._key))
+                await self._take()
             self._expect(expected_revision)
             return document.begin()
         except BaseException:
@@ -105,8 +109,12 @@ class LiveDocument:
         if revision != self.document.revision or epoch not in (None, self.epoch):
             raise RevisionConflict(int(revision), self.document.revision)
 
-    async def commit(self, change: Change, author: Author, action: str | None) -> None:
+    async def commit(
+        self, change: Change, author: Author, action: str | None, reverts: int | None = None
+    ) -> Revision | None:
         """Store what the change wrote, tell everybody, and give the turn back.
+
+        Returns the revision, if the change wrote anything. `reverts` is the one that it undoes.
 
         Raises:
             NotJSON, InvalidState: the change cannot be committed, and was rolled back.
@@ -119,9 +127,14 @@ class LiveDocument:
         try:
             prepared = change.prepare()
             if prepared is None:
-                return
+                return None
+            value, operations = prepared
+            inverse = invert(document.value, operations)
+            revision = Revision(
+                previous + 1, operations, author, action, time.time(), previous, inverse, reverts
+            )
             self._storing = True
-            storing = self._store.commit(self._key, previous, *prepared)
+            storing = self._store.commit(self._key, previous, value, revision)
             if self._store.immediate:
                 await storing
             else:
@@ -129,12 +142,10 @@ class LiveDocument:
                 if failure is not None:
                     raise failure
             change.complete()
-            self._publish(
-                Revision(previous + 1, prepared[1], author, action, time.time(), previous)
-            )
+            self._publish(revision)
         except RevisionConflict as conflict:
             change.rollback()
-            await self._take(await self._store.load(self._key))
+            await self._take()
             if cancelled is not None:
                 # Not the conflict, after which an `update` would try again.
                 raise cancelled from None
@@ -148,6 +159,7 @@ class LiveDocument:
             self._look_again()
         if cancelled is not None:
             raise cancelled
+        return revision
 
     def cancel(self, change: Change) -> None:
         """Roll back, and give the turn back."""
@@ -174,41 +186,47 @@ class LiveDocument:
             self._saving = None
         return cancelled, task.exception()
 
-    async def _take(self, stored: Stored | None) -> None:
+    async def _take(self) -> None:
         """Make what the store has the current revision. The turn must be ours."""
-        self._advance(*await self._fill(stored))
+        stored = await self._store.load(self._key, self.document.revision)
+        self._advance(await self._fill(stored))
 
-    async def _fill(self, stored: Stored | None) -> tuple[int, JSONValue]:
-        """Return revision and document, of the state's type in every field.
+    async def _fill(self, stored: Stored | None) -> Stored:
+        """Return what is stored, of the state's type in every field; the seed, if nothing is.
 
         What a stored document lacks, because its type has grown since or because a person who
         edited it left it out, is filled in and committed. Nobody gets to see it without.
         """
         if stored is None:
-            return 0, self._seed()
+            return Stored(0, self._seed())
         filled = self.document.shape.load(stored.document)
         if filled is None:
             return stored
+        revision = _found(stored.document, filled, stored.revision, stored.revision + 1)
         self._storing = True
         try:
-            operations = diff(stored.document, filled)
-            await self._store.commit(self._key, stored.revision, filled, operations)
+            await self._store.commit(self._key, stored.revision, filled, revision)
         except RevisionConflict:
             # Somebody else was faster: theirs is as good as ours, and is taken at the next change.
-            return stored.revision, filled
+            return Stored(stored.revision, filled)
         finally:
             self._storing = False
-        return stored.revision + 1, filled
+        return Stored(revision.number, filled, [*stored.history, revision])
 
-    def _advance(self, revision: int, value: JSONValue) -> None:
+    def _advance(self, stored: Stored) -> None:
         """Move to a revision that we did not make."""
         document = self.document
         previous, old = document.revision, document.value
-        document.advance(value, revision)
-        operations = diff(old, value)
-        if revision == previous and not operations:
-            return
-        self._publish(Revision(revision, operations, "system", None, time.time(), previous))
+        document.advance(stored.document, stored.revision)
+        if _leads(stored.history, previous, old, stored.document):
+            missed = stored.history
+        else:
+            revision = _found(old, stored.document, previous, stored.revision)
+            if stored.revision == previous and not revision.ops:
+                return
+            missed = [revision]
+        for revision in missed:
+            self._publish(revision)
 
     def _publish(self, revision: Revision) -> None:
         if revision.number > revision.previous:
@@ -264,7 +282,7 @@ class LiveDocument:
         await self._turns.take()
         try:
             if not self._store.is_current(self._key, self.document.revision):
-                await self._take(await self._store.load(self._key))
+                await self._take()
         except StateError as error:
             logger.warning("The stored state cannot be taken over: %s", error)
         finally:
@@ -287,3 +305,21 @@ class LiveDocument:
 
 def _new_epoch() -> str:
     return secrets.token_hex(4)
+
+
+def _found(old: JSONValue, new: JSONValue, previous: int, number: int) -> Revision:
+    """Return a revision that nobody told of: what is known of it is what it changed."""
+    return Revision(number, diff(old, new), "system", None, time.time(), previous, diff(new, old))
+
+
+def _leads(history: Sequence[Revision], previous: int, old: JSONValue, new: JSONValue) -> bool:
+    """Say whether `history` leads from `old`, the revision `previous`, to `new`.
+
+    Not where some of it is forgotten, or a store was reset, or `old` is a seed of our own.
+    """
+    if not history or history[0].previous != previous:
+        return False
+    try:
+        return equal(apply(old, [step for known in history for step in known.ops]), new)
+    except PatchError:
+        return False

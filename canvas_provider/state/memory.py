@@ -1,19 +1,25 @@
 """A store that lives as long as the process, and is shared by all instances in it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
 from canvas_provider.errors import RevisionConflict
+from canvas_provider.state.history import History, Revision
 from canvas_provider.state.store import Stored
 from canvas_provider.types import JSONValue
 
-if TYPE_CHECKING:
-    from canvas_provider.state.difference import Operation
-
 __all__ = ["MemoryStore"]
 
-_NOTHING: Final = Stored(0, None)
+
+class _Kept:
+    """A document and its history."""
+
+    __slots__ = ("document", "history", "revision")
+
+    def __init__(self) -> None:
+        self.revision = 0
+        self.document: JSONValue = None
+        self.history = History()
 
 
 class MemoryStore:
@@ -25,7 +31,7 @@ class MemoryStore:
     immediate = True
 
     def __init__(self) -> None:
-        self._documents: dict[str, Stored] = {}
+        self._documents: dict[str, _Kept] = {}
         self._listeners: dict[str, list[Callable[[], None]]] = {}
 
     def __repr__(self) -> str:
@@ -35,30 +41,42 @@ class MemoryStore:
         """Return this store: it needs no folder."""
         return self
 
-    async def load(self, key: str) -> Stored | None:
-        """Return the document, or `None` where there is none."""
-        return self._documents.get(key)
+    async def load(self, key: str, since: int = 0) -> Stored | None:
+        """Return the document and its history after `since`, or `None` where there is none."""
+        kept = self._documents.get(key)
+        if kept is None:
+            return None
+        return Stored(kept.revision, kept.document, kept.history.after(since))
 
     def is_current(self, key: str, revision: int) -> bool:
         """Say whether `revision` is the latest."""
-        return self._documents.get(key, _NOTHING)[0] == revision
+        kept = self._documents.get(key)
+        return revision == (0 if kept is None else kept.revision)
 
     async def commit(
         self,
         key: str,
         expected_revision: int,
         document: JSONValue,
-        operations: Sequence["Operation"],
+        revision: Revision,
     ) -> None:
         """Make `document` the next revision, and tell those who watch.
 
         Raises:
             RevisionConflict: the store is at another revision.
         """
-        actual = self._documents.get(key, _NOTHING)[0]
-        if actual != expected_revision:
-            raise RevisionConflict(expected_revision, actual)
-        self._documents[key] = Stored(expected_revision + 1, document)
+        kept = self._documents.get(key)
+        if kept is None:
+            kept = _Kept()
+        if kept.revision != expected_revision:
+            raise RevisionConflict(expected_revision, kept.revision)
+        self._documents[key] = kept
+        kept.revision = expected_revision + 1
+        kept.document = document
+        if revision.ops:
+            kept.history.add(revision)
+        else:
+            kept.history.clear()
         if self._listeners:
             for listener in self._listeners.get(key, ()):
                 listener()

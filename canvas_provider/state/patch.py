@@ -13,7 +13,7 @@ from canvas_provider.state.difference import Difference, Operation
 from canvas_provider.state.json import equal, escape
 from canvas_provider.types import JSONValue
 
-__all__ = ["Operation", "apply", "diff", "escape", "parse_pointer"]
+__all__ = ["Operation", "Patching", "apply", "diff", "escape", "parse_pointer", "resolve"]
 
 
 def diff(old: JSONValue, new: JSONValue) -> list[Operation]:
@@ -33,7 +33,7 @@ def apply(document: JSONValue, operations: Iterable[Operation]) -> JSONValue:
     Raises:
         PatchError: an operation does not fit; the text names it and its path, no value.
     """
-    patching = _Patching(document)
+    patching = Patching(document)
     for number, operation in enumerate(operations):
         try:
             patching.step(operation)
@@ -54,21 +54,44 @@ def parse_pointer(pointer: str) -> list[str]:
     return [_unescape(token) for token in tokens]
 
 
+def resolve(document: JSONValue, tokens: Iterable[str]) -> JSONValue:
+    """Return what is at a place.
+
+    Raises:
+        PatchError: there is no such place.
+    """
+    node = document
+    for token in tokens:
+        if isinstance(node, list):
+            node = node[_index(token, len(node) - 1)]
+        elif isinstance(node, dict) and token in node:
+            node = node[token]
+        else:
+            raise PatchError(f"there is no {token!r}")
+    return node
+
+
 def _unescape(token: str) -> str:
     if "~" in token.replace("~0", "").replace("~1", ""):
         raise PatchError("a JSON Pointer has ~ only as ~0 or ~1")
     return token.replace("~1", "/").replace("~0", "~")
 
 
-class _Patching:
+class Patching:
     """One run of `apply`. A container is copied when it is first written, then written in place."""
 
     def __init__(self, document: JSONValue) -> None:
         self.document = document
+        """What the steps so far have made of it; the next ones write to it."""
         # The copies of this run, by id; holding them keeps the ids their own.
         self._copies: dict[int, JSONValue] = {}
 
     def step(self, operation: Operation) -> None:
+        """Do one operation.
+
+        Raises:
+            PatchError: it does not fit.
+        """
         kind = operation.get("op")
         tokens = parse_pointer(_member(operation, "path"))
         if kind == "add":
@@ -83,25 +106,14 @@ class _Patching:
                 raise PatchError("a value cannot move into itself")
             self._add(tokens, self._remove(source))
         elif kind == "copy":
-            self._add(tokens, self._get(parse_pointer(_member(operation, "from"))))
+            self._add(tokens, resolve(self.document, parse_pointer(_member(operation, "from"))))
             # The value is now in two places, so no copy may be written in place any more.
             self._copies.clear()
         elif kind == "test":
-            if not equal(self._get(tokens), _member(operation, "value")):
+            if not equal(resolve(self.document, tokens), _member(operation, "value")):
                 raise PatchError(f"the value at {operation['path']!r} is another")
         else:
             raise PatchError("op must be add, remove, replace, move, copy or test")
-
-    def _get(self, tokens: list[str]) -> JSONValue:
-        node = self.document
-        for token in tokens:
-            if isinstance(node, list):
-                node = node[_index(token, len(node) - 1)]
-            elif isinstance(node, dict) and token in node:
-                node = node[token]
-            else:
-                raise PatchError(f"there is no {token!r}")
-        return node
 
     def _own(self, node: JSONValue) -> JSONValue:
         """Return a container that this run may write: `node`, or a copy of it."""

@@ -6,12 +6,19 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, overload
 
-from canvas_provider.errors import ChangeInProgress, RevisionConflict, StateClosed, StateError
+from canvas_provider.errors import (
+    ChangeInProgress,
+    NothingToUndo,
+    RevisionConflict,
+    StateClosed,
+    StateError,
+)
 from canvas_provider.state.document import Change
 from canvas_provider.state.history import Revision
 from canvas_provider.state.live import LiveDocument
 from canvas_provider.state.shape import shape_of
 from canvas_provider.state.store import Store
+from canvas_provider.state.undo import candidates, ensure_free
 from canvas_provider.state.version import Version
 from canvas_provider.types import Author, JSONValue
 
@@ -196,6 +203,43 @@ class SharedState(Generic[S]):
                 return result
         raise AssertionError("the last attempt returns or raises")
 
+    async def undo(
+        self,
+        revision: int | None = None,
+        *,
+        of: Author | None = None,
+        author: Author = "system",
+        action: str | None = None,
+        expected_revision: int | None = None,
+    ) -> Revision:
+        """Take back one revision, by a new one that is returned.
+
+        Without a number it is the newest edit that stands: neither an undo nor a redo, and not
+        undone now. `of` looks at the edits of that author alone. A revision given by its number
+        may be an undo, too.
+
+        It works as long as nothing that the revision touched has changed since, nor the shape of
+        a list on the way there. Others' commits in between are seen to as in `update`.
+
+        Raises:
+            NothingToUndo: there is no such revision, or it is undone already, or forgotten.
+            RevisionConflict: a later revision is in the way, and is named.
+            InvalidState: the state would not be of its type.
+            What `change` raises on entering and leaving.
+        """
+        return await self._revert(revision, of, False, author, action, expected_revision)
+
+    async def redo(
+        self,
+        *,
+        of: Author | None = None,
+        author: Author = "system",
+        action: str | None = None,
+        expected_revision: int | None = None,
+    ) -> Revision:
+        """Take back the newest undo that stands, of all or of one author: see `undo`."""
+        return await self._revert(None, of, True, author, action, expected_revision)
+
     def bind(
         self, *, author: Author, action: str | None, expected_revision: int | None = None
     ) -> "BoundState[S]":
@@ -213,6 +257,10 @@ class SharedState(Generic[S]):
                 unsubscribe()
 
         return leave
+
+    def history(self) -> list[Revision]:
+        """Return the latest revisions, oldest first: 256 of them, if they are small enough."""
+        return self._live.history.after(0)
 
     def since(self, revision: int) -> list[Revision] | None:
         """Return the revisions after `revision`; `None` if that is too long ago, or never was.
@@ -247,11 +295,57 @@ class SharedState(Generic[S]):
                 self._check_open()
         return change
 
-    async def _commit(self, change: Change, author: Author, action: str | None) -> None:
+    async def _commit(
+        self, change: Change, author: Author, action: str | None, reverts: int | None = None
+    ) -> Revision | None:
         if self._closed:
             self._live.cancel(change)
             self._check_open()
-        await self._live.commit(change, author, action)
+        return await self._live.commit(change, author, action, reverts)
+
+    async def _revert(
+        self,
+        number: int | None,
+        of: Author | None,
+        redo: bool,
+        author: Author,
+        action: str | None,
+        expected_revision: int | None,
+    ) -> Revision:
+        live = self._live
+        _refuse_nested(live)
+        for attempt in range(1, ATTEMPTS + 1):
+            change = await self._begin(expected_revision)
+            try:
+                reverts = self._change_back(change, number, of, redo)
+            except BaseException:
+                live.cancel(change)
+                raise
+            try:
+                revision = await self._commit(change, author, action, reverts)
+            except RevisionConflict:
+                if attempt == ATTEMPTS or expected_revision is not None:
+                    raise
+            else:
+                assert revision is not None, "it changes something"
+                return revision
+        raise AssertionError("the last attempt returns or raises")
+
+    def _change_back(
+        self, change: Change, number: int | None, of: Author | None, redo: bool
+    ) -> int:
+        """Write the undo into `change`, and return which revision it reverts."""
+        known = self._live.history.after(0)
+        for target in candidates(known, number, of, redo=redo):
+            ensure_free(self.document, known, target)
+            # What only filled in a field that the type has is filled in again.
+            if change.patch(target.inverse):
+                return target.number
+        whose = "" if of is None else f" by the {of}"
+        what = f"revision {number}" if number is not None else ("redo" if redo else "undo")
+        if number is not None:
+            raise NothingToUndo(f"To undo {what} would change nothing.")
+        raise NothingToUndo(f"There is nothing{whose} to {what}.")
 
     def _check_open(self) -> None:
         if self._closed:
@@ -414,8 +508,7 @@ class BoundState(Generic[S]):
 
     def change(self) -> ChangeContext[S]:
         """Open a change: see `SharedState.change`."""
-        if self.ended:
-            raise StateClosed(ENDED)
+        self._check_running()
         expected = self._take_expected()
         return ChangeContext(self._state, self._author, self._action, expected, self)
 
@@ -427,10 +520,34 @@ class BoundState(Generic[S]):
 
     async def update(self, fn: Callable[[S], Any]) -> Any:
         """Call `fn(draft)` within a change: see `SharedState.update`."""
-        if self.ended:
-            raise StateClosed(ENDED)
+        self._check_running()
         return await self._state.update(
             fn,
+            author=self._author,
+            action=self._action,
+            expected_revision=self._take_expected(),
+        )
+
+    def history(self) -> list[Revision]:
+        """See `SharedState.history`."""
+        return self._state.history()
+
+    async def undo(self, revision: int | None = None, *, of: Author | None = None) -> Revision:
+        """Take back one revision: see `SharedState.undo`."""
+        self._check_running()
+        return await self._state.undo(
+            revision,
+            of=of,
+            author=self._author,
+            action=self._action,
+            expected_revision=self._take_expected(),
+        )
+
+    async def redo(self, *, of: Author | None = None) -> Revision:
+        """Take back the newest undo that stands: see `SharedState.undo`."""
+        self._check_running()
+        return await self._state.redo(
+            of=of,
             author=self._author,
             action=self._action,
             expected_revision=self._take_expected(),
@@ -454,6 +571,10 @@ class BoundState(Generic[S]):
         self.ended = True
         for context in tuple(self.open_changes):
             context.end()
+
+    def _check_running(self) -> None:
+        if self.ended:
+            raise StateClosed(ENDED)
 
     def _take_expected(self) -> int | None:
         expected, self._expected_revision = self._expected_revision, None

@@ -7,18 +7,18 @@ This module is light, because authors name the store before the handshake. What 
 is `database`, imported once, at the first use (`_work`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from canvas_provider.errors import StoreError
+from canvas_provider.state.history import Revision
 from canvas_provider.state.store import Stored
 from canvas_provider.types import JSONValue
 
 if TYPE_CHECKING:
     from canvas_provider.state.database import Database
-    from canvas_provider.state.difference import Operation
 
 __all__ = ["SQLiteStore"]
 
@@ -56,14 +56,14 @@ class SQLiteStore:
             self._database = cast("Database", database.Database(self.path))
         return self._database
 
-    async def load(self, key: str) -> Stored | None:
-        """Read the document, or return `None` where there is none.
+    async def load(self, key: str, since: int = 0) -> Stored | None:
+        """Read the document and its history, or return `None` where there is none.
 
         Raises:
             DamagedDocument: it could not be read and was set aside; the next call finds none.
             StoreError: it cannot be read now, and is left as it is.
         """
-        return await self._work().load(key)
+        return await self._work().load(key, since)
 
     def is_current(self, key: str, revision: int) -> bool:
         """Say whether no other has committed since the document was loaded or committed here.
@@ -77,7 +77,7 @@ class SQLiteStore:
         key: str,
         expected_revision: int,
         document: JSONValue,
-        operations: Sequence["Operation"],
+        revision: Revision,
     ) -> None:
         """Write the operations, or now and then the document, as the next revision, durably.
 
@@ -85,7 +85,7 @@ class SQLiteStore:
             RevisionConflict: the document is at another revision.
             StoreError: it cannot be written; nothing was.
         """
-        await self._work().commit(key, expected_revision, document, operations)
+        await self._work().commit(key, expected_revision, document, revision)
 
     def watch(self, key: str, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` when another has committed the document: looked at twice a second."""

@@ -1,17 +1,16 @@
 """Where documents live: the one seam between a shared state and its storage.
 
-A store knows keys, revisions and JSON documents. It knows no models, drafts or authors. This module
-is light: an author names a store at declaration time, before the handshake.
+A store knows keys, JSON documents and the revisions that led to them. It knows no models or drafts,
+and reads nothing in a revision. This module is light: an author names a store at declaration time,
+before the handshake.
 """
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
+from canvas_provider.state.history import Revision
 from canvas_provider.types import JSONValue
-
-if TYPE_CHECKING:
-    from canvas_provider.state.difference import Operation
 
 __all__ = ["Store", "Stored"]
 
@@ -22,6 +21,9 @@ class Stored(NamedTuple):
     revision: int
     """Counts commits from 1; a key without a document is at 0."""
     document: JSONValue
+    history: Sequence[Revision] = ()
+    """What is still known of how it came about: the latest revisions, each from the one before,
+    oldest first. If there are any, the last one is `revision`."""
 
 
 class Store(Protocol):
@@ -33,8 +35,10 @@ class Store(Protocol):
     def resolve(self, default_directory: Path) -> "Store":
         """Return the store to use where nothing but files in `default_directory` was said."""
 
-    async def load(self, key: str) -> Stored | None:
-        """Return the document, or `None` where there is none.
+    async def load(self, key: str, since: int = 0) -> Stored | None:
+        """Return the document and its history after the revision `since`, read at one moment.
+
+        `None` where there is no document.
 
         Raises:
             DamagedDocument: it could not be read and was set aside; the next call finds none.
@@ -49,13 +53,15 @@ class Store(Protocol):
         key: str,
         expected_revision: int,
         document: JSONValue,
-        operations: Sequence["Operation"],
+        revision: Revision,
     ) -> None:
         """Make `document` revision `expected_revision + 1`, entirely or not at all.
 
-        `operations` lead to it from the expected revision; for stores that keep a log, which write
-        the whole document when there are none. What returned from here survives `kill -9`, if the
-        store is durable.
+        `revision` is that number, and tells what led there from the expected one. A store keeps
+        the latest of them as long as it keeps the document, as far as it can. One with a log may
+        write `revision.ops` alone; where there are none, it writes the whole document, and what
+        led there is not known. What returned from here survives `kill -9`, if the store is
+        durable.
 
         Raises:
             RevisionConflict: the store is at another revision.

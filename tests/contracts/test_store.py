@@ -23,9 +23,10 @@ from canvas_provider.state.json import equal
 from canvas_provider.state.patch import diff
 from canvas_provider.state.registry import StateRegistry
 from canvas_provider.state.shared import Revision, SharedState
-from canvas_provider.state.store import Store, Stored
+from canvas_provider.state.store import Store
+from canvas_provider.types import JSONValue
 from tests.support.require import ROOT
-from tests.support.stores import DURABLE, KINDS, StoreKind
+from tests.support.stores import DURABLE, KINDS, StoreKind, commit, held
 
 ODD_KEYS = [
     "",
@@ -75,11 +76,11 @@ async def store(kind: StoreKind, tmp_path: Path) -> AsyncIterator[Store]:
     await made.aclose()
 
 
-async def load_anew(kind: StoreKind, folder: Path, key: str) -> Stored | None:
+async def load_anew(kind: StoreKind, folder: Path, key: str) -> tuple[int, JSONValue] | None:
     """Load as a process does that has just started."""
     store = kind.make(folder)
     try:
-        return await store.load(key)
+        return await held(store, key)
     finally:
         await store.aclose()
 
@@ -100,11 +101,11 @@ async def test_looking_for_a_document_creates_no_document(
 
 
 async def test_what_was_committed_is_loaded(store: Store) -> None:
-    await store.commit("board", 0, {"a": [1, "é", None]}, [])
-    await store.commit("board", 1, {"a": []}, [{"op": "replace", "path": "/a", "value": []}])
-    await store.commit("other", 0, [1.5], [])
-    assert await store.load("board") == (2, {"a": []})
-    assert await store.load("other") == (1, [1.5])
+    await commit(store, "board", 0, {"a": [1, "é", None]}, [])
+    await commit(store, "board", 1, {"a": []}, [{"op": "replace", "path": "/a", "value": []}])
+    await commit(store, "other", 0, [1.5], [])
+    assert await held(store, "board") == (2, {"a": []})
+    assert await held(store, "other") == (1, [1.5])
     assert store.is_current("board", 2)
     assert not store.is_current("board", 1)
 
@@ -113,24 +114,24 @@ async def test_a_commit_without_operations_stores_the_document_as_it_is(
     durable: StoreKind, tmp_path: Path
 ) -> None:
     store = durable.make(tmp_path)
-    await store.commit("board", 0, {"a": 1}, [])
-    await store.commit("board", 1, {"b": 2}, [])
+    await commit(store, "board", 0, {"a": 1}, [])
+    await commit(store, "board", 1, {"b": 2}, [])
     await store.aclose()
     assert await load_anew(durable, tmp_path, "board") == (2, {"b": 2})
 
 
 @pytest.mark.parametrize("expected", [0, 2, 7])
 async def test_a_commit_from_another_revision_is_refused(store: Store, expected: int) -> None:
-    await store.commit("board", 0, {"a": 1}, [])
+    await commit(store, "board", 0, {"a": 1}, [])
     with pytest.raises(RevisionConflict) as caught:
-        await store.commit("board", expected, {"a": 2}, [])
+        await commit(store, "board", expected, {"a": 2}, [])
     assert (caught.value.expected, caught.value.actual) == (expected, 1)
-    assert await store.load("board") == (1, {"a": 1})
+    assert await held(store, "board") == (1, {"a": 1})
 
 
 async def test_a_commit_of_what_is_not_there_is_refused(store: Store) -> None:
     with pytest.raises(RevisionConflict) as caught:
-        await store.commit("board", 3, {"a": 2}, [])
+        await commit(store, "board", 3, {"a": 2}, [])
     assert (caught.value.expected, caught.value.actual) == (3, 0)
     assert await store.load("board") is None
 
@@ -138,7 +139,7 @@ async def test_a_commit_of_what_is_not_there_is_refused(store: Store) -> None:
 async def test_of_many_who_commit_at_once_one_wins(store: Store) -> None:
     async with asyncio.timeout(5):
         results = await asyncio.gather(
-            *(store.commit("board", 0, {"n": n}, []) for n in range(8)), return_exceptions=True
+            *(commit(store, "board", 0, {"n": n}, []) for n in range(8)), return_exceptions=True
         )
     assert sum(result is None for result in results) == 1
     assert sum(isinstance(result, RevisionConflict) for result in results) == 7
@@ -146,10 +147,10 @@ async def test_of_many_who_commit_at_once_one_wins(store: Store) -> None:
 
 async def test_any_text_is_a_key_of_its_own(kind: StoreKind, store: Store, tmp_path: Path) -> None:
     for number, key in enumerate(ODD_KEYS):
-        await store.commit(key, 0, {"n": number}, [])
+        await commit(store, key, 0, {"n": number}, [])
     reader = kind.make(tmp_path / "new") if kind.is_durable else store
     for number, key in enumerate(ODD_KEYS):
-        assert await reader.load(key) == (1, {"n": number})
+        assert await held(reader, key) == (1, {"n": number})
     await reader.aclose()
     assert os.listdir(tmp_path) in ([], ["new"]), "nothing went elsewhere"
 
@@ -164,7 +165,7 @@ async def test_a_large_document_comes_back_whole(
             draft["items"][index]["text"] = "new"
     await state.update(lambda draft: draft["items"].insert(0, draft["items"].pop()))
     reader = kind.make(tmp_path / "new") if kind.is_durable else store
-    assert await reader.load("board") == (4, state.document)
+    assert await held(reader, "board") == (4, state.document)
     await reader.aclose()
 
 
@@ -200,13 +201,13 @@ async def test_any_history_leads_to_the_same_document_for_who_comes_when(
     document: Any = {"items": []}
     for revision in range(60):
         previous, document = document, grow(source, document)
-        await store.commit("board", revision, document, diff(previous, document))
+        await commit(store, "board", revision, document, diff(previous, document))
         if source.random() < 0.3:
             stored = await follower.load("board")
             assert stored is not None
             assert (stored.revision, equal(stored.document, document)) == (revision + 1, True)
             newcomer = kind.make(tmp_path / "new") if kind.is_durable else store
-            assert await newcomer.load("board") == stored
+            assert await held(newcomer, "board") == stored[:2]
             await newcomer.aclose()
     await follower.aclose()
 
@@ -219,7 +220,7 @@ async def test_many_tasks_lose_no_update(store: Store) -> None:
 
     async with asyncio.timeout(30):
         await asyncio.gather(*(state.update(count) for _ in range(50)))
-    assert await store.load("board") == (50, {"n": 50})
+    assert await held(store, "board") == (50, {"n": 50})
 
 
 async def test_documents_do_not_wait_for_each_others_writers(store: Store) -> None:
@@ -244,13 +245,14 @@ async def test_who_watches_hears_of_others_commits_until_they_leave(
     monkeypatch.setattr(files, "LOOK_EVERY", 0.01)
     monkeypatch.setattr(database, "LOOK_EVERY", 0.01)
     other = kind.make(tmp_path / "new") if kind.is_durable else store
-    await store.commit("board", 0, {"a": 0}, [])
+    await commit(store, "board", 0, {"a": 0}, [])
     heard = asyncio.Event()
     unwatch = store.watch("board", heard.set)
     for revision in (1, 2):
         heard.clear()
-        assert await other.load("board") == (revision, {"a": revision - 1})
-        await other.commit(
+        assert await held(other, "board") == (revision, {"a": revision - 1})
+        await commit(
+            other,
             "board",
             revision,
             {"a": revision},
@@ -259,7 +261,7 @@ async def test_who_watches_hears_of_others_commits_until_they_leave(
         async with asyncio.timeout(5):
             await heard.wait()
         assert store.is_current("board", revision) is False
-        assert await store.load("board") == (revision + 1, {"a": revision})
+        assert await held(store, "board") == (revision + 1, {"a": revision})
         assert store.is_current("board", revision + 1)
     unwatch()
     unwatch()
@@ -273,7 +275,7 @@ async def test_what_was_committed_between_load_and_watch_is_heard_of(
     monkeypatch.setattr(database, "LOOK_EVERY", 0.01)
     store, other = durable.make(tmp_path), durable.make(tmp_path)
     assert await store.load("board") is None
-    await other.commit("board", 0, {}, [])
+    await commit(other, "board", 0, {}, [])
     heard = asyncio.Event()
     store.watch("board", heard.set)
     async with asyncio.timeout(5):
@@ -317,13 +319,13 @@ async def test_a_change_that_another_process_has_overtaken_is_refused_and_not_lo
     assert (caught.value.expected, caught.value.actual) == (1, 2)
     assert ours.document == {"a": 1, "b": 1, "theirs": True}
     await ours.update(lambda draft: draft.update(a=2))
-    assert await other.load("board") == (3, {"a": 2, "b": 1, "theirs": True})
+    assert await held(other, "board") == (3, {"a": 2, "b": 1, "theirs": True})
     await store.aclose()
     await other.aclose()
 
 
 async def test_it_shows_nothing_of_the_documents(store: Store) -> None:
-    await store.commit("board", 0, {"secret": "hunter2"}, [])
+    await commit(store, "board", 0, {"secret": "hunter2"}, [])
     assert "hunter2" not in repr(store)
 
 
@@ -337,21 +339,21 @@ async def test_a_closed_state_is_refused_and_nothing_is_stored(store: Store) -> 
         await state.update(lambda draft: draft.update(a=3))
     with pytest.raises(StateClosed):
         await registry.open("board")
-    assert await store.load("board") == (1, {"a": 2})
+    assert await held(store, "board") == (1, {"a": 2})
 
 
 async def test_it_closes_twice_and_opens_at_the_next_use(store: Store) -> None:
     await store.aclose()
-    await store.commit("board", 0, {"a": 1}, [])
+    await commit(store, "board", 0, {"a": 1}, [])
     await store.aclose()
     await store.aclose()
-    await store.commit("board", 1, {"a": 2}, [])
-    assert await store.load("board") == (2, {"a": 2})
+    await commit(store, "board", 1, {"a": 2}, [])
+    assert await held(store, "board") == (2, {"a": 2})
 
 
 async def test_what_was_begun_before_closing_is_done(durable: StoreKind, tmp_path: Path) -> None:
     store = durable.make(tmp_path)
-    committing = asyncio.create_task(store.commit("board", 0, {"a": 1}, []))
+    committing = asyncio.create_task(commit(store, "board", 0, {"a": 1}, []))
     await asyncio.sleep(0)  # noqa: TID251  # lets it begin
     await store.aclose()
     async with asyncio.timeout(5):
@@ -362,8 +364,8 @@ async def test_what_was_begun_before_closing_is_done(durable: StoreKind, tmp_pat
 async def test_files_are_private_to_the_user(durable: StoreKind, tmp_path: Path) -> None:
     folder = tmp_path / "made" / "here"
     store = durable.make(folder)
-    await store.commit("board", 0, {"a": 1}, [])
-    await store.commit("board", 1, {"a": 2}, [])
+    await commit(store, "board", 0, {"a": 1}, [])
+    await commit(store, "board", 1, {"a": 2}, [])
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     found = {path.name: oct(stat.S_IMODE(path.stat().st_mode)) for path in folder.iterdir()}
     assert set(found.values()) == {"0o600"}, found
@@ -393,7 +395,7 @@ async def test_a_damaged_file_is_set_aside_whole_and_reported(
 ) -> None:
     path = tmp_path / durable.file
     store = durable.make(tmp_path)
-    await store.commit("board", 0, {"secret": ["hunter2"] * 9999}, [])
+    await commit(store, "board", 0, {"secret": ["hunter2"] * 9999}, [])
     await store.aclose()
     content = damage(path.read_bytes())
     for number in (1, 2):
@@ -416,7 +418,7 @@ async def test_a_damaged_file_is_set_aside_whole_and_reported(
 async def test_a_file_of_a_newer_version_is_left_alone(durable: StoreKind, tmp_path: Path) -> None:
     path = tmp_path / durable.file
     store = durable.make(tmp_path)
-    await store.commit("board", 0, {"a": 1}, [])
+    await commit(store, "board", 0, {"a": 1}, [])
     await store.aclose()
     content = path.read_bytes()
     # The version is a field of both formats.
@@ -426,7 +428,7 @@ async def test_a_file_of_a_newer_version_is_left_alone(durable: StoreKind, tmp_p
     with pytest.raises(StoreError, match="newer version"):
         await store.load("board")
     with pytest.raises(StoreError, match="newer version"):
-        await store.commit("board", 1, {"a": 2}, [])
+        await commit(store, "board", 1, {"a": 2}, [])
     await store.aclose()
     assert path.read_bytes() == left
 
@@ -449,14 +451,14 @@ async def test_a_file_that_was_replaced_is_the_one_in_use(
     store, backup = durable.make(tmp_path / "used"), durable.make(tmp_path / "backup")
     for made, times in ((store, 2), (backup, 5)):
         for revision in range(times):
-            await made.commit("board", revision, {"n": revision}, [])
+            await commit(made, "board", revision, {"n": revision}, [])
     await backup.aclose()
     os.replace(tmp_path / "backup" / durable.file, tmp_path / "used" / durable.file)
     assert not store.is_current("board", 2)
     with pytest.raises(RevisionConflict) as caught:
-        await store.commit("board", 2, {"n": 9}, [])
+        await commit(store, "board", 2, {"n": 9}, [])
     assert caught.value.actual == 5
-    await store.commit("board", 5, {"n": 9}, [])
+    await commit(store, "board", 5, {"n": 9}, [])
     await store.aclose()
     assert await load_anew(durable, tmp_path / "used", "board") == (6, {"n": 9})
 
@@ -467,7 +469,7 @@ async def test_a_link_is_followed_and_stays_a_link(durable: StoreKind, tmp_path:
     real, link = tmp_path / "elsewhere" / durable.file, tmp_path / "store" / durable.file
     link.symlink_to(real)
     store = durable.make(tmp_path / "store")
-    await store.commit("board", 0, {"a": 1}, [])
+    await commit(store, "board", 0, {"a": 1}, [])
     await store.aclose()
     assert link.is_symlink()
     assert await load_anew(durable, tmp_path / "elsewhere", "board") == (1, {"a": 1})
@@ -479,7 +481,7 @@ async def test_a_place_that_is_no_folder_is_a_store_error(
     (tmp_path / "file").write_text("", "utf-8")
     store = durable.make(tmp_path / "file")
     with pytest.raises(StoreError):
-        await store.commit("board", 0, {}, [])
+        await commit(store, "board", 0, {}, [])
     await store.aclose()
 
 
@@ -487,12 +489,12 @@ READ_ONLY = """
 import asyncio, sys
 from pathlib import Path
 from canvas_provider.errors import StoreError
-from tests.support.stores import KINDS
+from tests.support.stores import KINDS, commit
 
 async def main(name, folder):
     store = KINDS[name].make(Path(folder))
     try:
-        await store.commit("board", 0, {}, [])
+        await commit(store, "board", 0, {}, [])
     except StoreError as error:
         print(error)
     await store.aclose()
@@ -527,7 +529,7 @@ from canvas_provider.errors import CanvasError, RevisionConflict
 from canvas_provider.state.shared import SharedState
 from canvas_provider import create_canvas
 from canvas_provider.testing import open_canvas
-from tests.support.stores import KINDS
+from tests.support.stores import KINDS, commit
 
 def count(state, name):
     state["n"] = state.get("n", 0) + 1
@@ -595,7 +597,7 @@ async def test_four_processes_of_fifty_writers_lose_no_update(
     assert [process.returncode for process in running] == [0, 0, 0, 0]
     store = durable.make(tmp_path)
     updates = {name: 4 * count for name, count in writers.items()}
-    assert await store.load("board") == (200, {"n": 200, **updates})
+    assert await held(store, "board") == (200, {"n": 200, **updates})
     await store.aclose()
 
 
@@ -604,7 +606,7 @@ import asyncio, sys
 from pathlib import Path
 from canvas_provider.state import patch_log
 from canvas_provider.state.shared import SharedState
-from tests.support.stores import KINDS
+from tests.support.stores import KINDS, commit
 
 patch_log.MAX_PATCHES = 2
 

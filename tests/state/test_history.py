@@ -11,6 +11,7 @@ def revision(number: int, *, value: object = 1, previous: int | None = None) -> 
         "count",
         0.0,
         number - 1 if previous is None else previous,
+        [{"op": "replace", "path": "/n", "value": 0}],
     )
 
 

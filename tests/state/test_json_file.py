@@ -17,6 +17,7 @@ from canvas_provider.errors import DamagedDocument, RevisionConflict, StoreError
 from canvas_provider.state import filelock, files
 from canvas_provider.state.json_file import JSONFileStore
 from canvas_provider.state.shared import Revision, SharedState
+from tests.support.stores import commit, held
 
 CARDS: Any = {"cards": [{"id": str(n), "title": "A card"} for n in range(9)]}
 
@@ -34,7 +35,7 @@ def rewrite(path: Path, edit: Callable[[Any], None]) -> None:
 
 async def test_a_file_is_readable_and_private(tmp_path: Path) -> None:
     store = JSONFileStore(tmp_path / "made" / "here")
-    await store.commit("board", 0, CARDS, [])
+    await commit(store, "board", 0, CARDS, [])
     path = tmp_path / "made" / "here" / "board.json"
     assert store.path("board") == path
     assert json.loads(path.read_text("utf-8")) == {
@@ -52,17 +53,17 @@ async def test_a_failed_write_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = JSONFileStore(tmp_path)
-    await store.commit("board", 0, CARDS, [])
+    await commit(store, "board", 0, CARDS, [])
 
     def fail(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(StoreError, match="No space left"):
-        await store.commit("board", 1, {}, [])
+        await commit(store, "board", 1, {}, [])
     monkeypatch.undo()
-    assert await JSONFileStore(tmp_path).load("board") == (1, CARDS)
-    await store.commit("board", 1, {"a": 1}, [])
+    assert await held(JSONFileStore(tmp_path), "board") == (1, CARDS)
+    await commit(store, "board", 1, {"a": 1}, [])
 
 
 async def test_the_file_and_its_folder_reach_the_disk_before_the_commit_returns(
@@ -81,7 +82,7 @@ async def test_the_file_and_its_folder_reach_the_disk_before_the_commit_returns(
 
     monkeypatch.setattr(os, "fsync", note_sync)
     monkeypatch.setattr(os, "replace", note_replace)
-    await JSONFileStore(tmp_path).commit("board", 0, CARDS, [])
+    await commit(JSONFileStore(tmp_path), "board", 0, CARDS, [])
     assert order == ["file", "rename", "folder"]
 
 
@@ -98,9 +99,9 @@ async def test_a_file_that_another_process_holds_is_waited_for(
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", refuse)
-    await JSONFileStore(tmp_path).commit("board", 0, CARDS, [])
+    await commit(JSONFileStore(tmp_path), "board", 0, CARDS, [])
     monkeypatch.undo()
-    assert await JSONFileStore(tmp_path).load("board") == (1, CARDS)
+    assert await held(JSONFileStore(tmp_path), "board") == (1, CARDS)
 
 
 async def test_patience_with_other_processes_ends(
@@ -112,7 +113,7 @@ async def test_patience_with_other_processes_ends(
     monkeypatch.setattr(os, "replace", refuse)
     monkeypatch.setattr(filelock, "SHARING_PATIENCE", 0.01)
     with pytest.raises(StoreError, match="Permission denied"):
-        await JSONFileStore(tmp_path).commit("board", 0, CARDS, [])
+        await commit(JSONFileStore(tmp_path), "board", 0, CARDS, [])
 
 
 async def test_a_lock_that_somebody_keeps_is_not_waited_for_forever(
@@ -123,8 +124,8 @@ async def test_a_lock_that_somebody_keeps_is_not_waited_for_forever(
         filelock.FileLock(tmp_path / ".board.json.lock", tmp_path / "board.json"),
         pytest.raises(StoreError, match="stays locked"),
     ):
-        await JSONFileStore(tmp_path).commit("board", 0, CARDS, [])
-    await JSONFileStore(tmp_path).commit("board", 0, CARDS, [])
+        await commit(JSONFileStore(tmp_path), "board", 0, CARDS, [])
+    await commit(JSONFileStore(tmp_path), "board", 0, CARDS, [])
 
 
 @pytest.mark.parametrize(
@@ -180,7 +181,7 @@ async def test_the_report_shows_nothing_of_the_file(
 async def test_a_byte_order_mark_is_no_damage(tmp_path: Path) -> None:
     text = '{"canvas_provider": 1, "revision": 3, "state": {"a": "é"}}'
     (tmp_path / "board.json").write_text(text, "utf-8-sig")
-    assert await JSONFileStore(tmp_path).load("board") == (3, {"a": "é"})
+    assert await held(JSONFileStore(tmp_path), "board") == (3, {"a": "é"})
 
 
 async def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
@@ -203,7 +204,7 @@ async def test_an_edit_by_somebody_is_the_next_revision(tmp_path: Path) -> None:
     assert (edit.author, edit.ops) == ("system", [{"op": "remove", "path": "/cards/1"}])
     await state.update(lambda draft: draft["cards"][0].update(title="again"))
     assert json.loads(store.path("board").read_text("utf-8"))["revision"] == 3
-    assert await JSONFileStore(tmp_path).load("board") == (3, state.document)
+    assert await held(JSONFileStore(tmp_path), "board") == (3, state.document)
 
 
 async def test_a_file_that_was_only_touched_or_formatted_is_no_revision(tmp_path: Path) -> None:
@@ -254,7 +255,7 @@ async def test_a_file_that_was_deleted_begins_anew(tmp_path: Path) -> None:
     assert await state.update(lambda draft: draft["a"]) == 1
     assert (state.revision, state.since(1)) == (0, None)
     await state.update(lambda draft: draft.update(a=3))
-    assert await JSONFileStore(tmp_path).load("board") == (1, {"a": 3})
+    assert await held(JSONFileStore(tmp_path), "board") == (1, {"a": 3})
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
@@ -264,7 +265,7 @@ async def test_a_link_is_followed_and_stays_a_link(tmp_path: Path) -> None:
     link = tmp_path / "store" / "board.json"
     link.symlink_to(tmp_path / "elsewhere" / "real.json")
     store = JSONFileStore(tmp_path / "store")
-    await store.commit("board", 0, CARDS, [])
+    await commit(store, "board", 0, CARDS, [])
     assert link.is_symlink()
     assert json.loads((tmp_path / "elsewhere" / "real.json").read_text("utf-8"))["state"] == CARDS
 
@@ -274,7 +275,7 @@ async def test_the_session_says_where_files_live_if_the_author_does_not(tmp_path
     with pytest.raises(StoreError, match="needs a directory"):
         await store.load("board")
     resolved = store.resolve(tmp_path)
-    await resolved.commit("board", 0, CARDS, [])
+    await commit(resolved, "board", 0, CARDS, [])
     assert (tmp_path / "board.json").exists()
     own = JSONFileStore(tmp_path / "own")
     assert own.resolve(tmp_path) is own

@@ -8,6 +8,7 @@ from canvas_provider.errors import StateClosed, StateError
 from canvas_provider.state.memory import MemoryStore
 from canvas_provider.state.registry import StateRegistry
 from canvas_provider.state.store import Stored
+from tests.support.stores import commit
 
 
 async def test_all_who_open_a_key_share_one_document_and_its_turns() -> None:
@@ -40,10 +41,10 @@ async def test_a_key_is_loaded_once_however_many_open_it_at_once() -> None:
     class CountingStore(MemoryStore):
         loads = 0
 
-        async def load(self, key: str) -> Stored | None:
+        async def load(self, key: str, since: int = 0) -> Stored | None:
             self.loads += 1
             await asyncio.sleep(0)  # noqa: TID251  # lets others open it meanwhile
-            return await super().load(key)
+            return await super().load(key, since)
 
     store = CountingStore()
     registry = StateRegistry(store)
@@ -57,9 +58,9 @@ async def test_who_gives_up_opening_does_not_stop_the_others() -> None:
     class GatedStore(MemoryStore):
         gate = asyncio.Event()
 
-        async def load(self, key: str) -> Stored | None:
+        async def load(self, key: str, since: int = 0) -> Stored | None:
             await self.gate.wait()
-            return await super().load(key)
+            return await super().load(key, since)
 
     registry = StateRegistry(GatedStore())
     first = asyncio.create_task(registry.open("board"))
@@ -75,11 +76,11 @@ async def test_who_gives_up_opening_does_not_stop_the_others() -> None:
 
 async def test_a_failed_opening_is_forgotten() -> None:
     store = MemoryStore()
-    await store.commit("board", 0, 5, [])
+    await commit(store, "board", 0, 5, [])
     registry = StateRegistry(store)
     with pytest.raises(StateError):
         await registry.open("board")
-    await store.commit("board", 1, {"a": 1}, [])
+    await commit(store, "board", 1, {"a": 1}, [])
     assert (await registry.open("board")).document == {"a": 1}
 
 

@@ -4,7 +4,7 @@ import asyncio
 import contextvars
 import gc
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,11 +22,12 @@ from canvas_provider.errors import (
 )
 from canvas_provider.state.document import Change
 from canvas_provider.state.memory import MemoryStore
-from canvas_provider.state.patch import Operation, apply
+from canvas_provider.state.patch import apply
 from canvas_provider.state.recording import Recording
 from canvas_provider.state.shared import Revision, SharedState
 from canvas_provider.state.store import Stored
 from canvas_provider.types import JSONValue
+from tests.support.stores import commit, held, step
 
 
 class Counter(BaseModel):
@@ -49,13 +50,13 @@ class SlowStore(MemoryStore):
         key: str,
         expected_revision: int,
         document: JSONValue,
-        operations: Sequence[Operation],
+        revision: Revision,
     ) -> None:
         self.committing.set()
         await self.gate.wait()
         if self.error is not None:
             raise self.error
-        await super().commit(key, expected_revision, document, operations)
+        await super().commit(key, expected_revision, document, revision)
 
 
 class BlindStore(MemoryStore):
@@ -344,15 +345,34 @@ async def test_who_subscribes_hears_of_changes_by_others() -> None:
     heard: asyncio.Queue[Revision] = asyncio.Queue()
     ours.subscribe(heard.put_nowait)
     for _ in range(3):
-        await theirs.update(increment)
+        await theirs.update(increment, author="agent", action="count")
+    async with asyncio.timeout(5):
+        revisions = [await heard.get() for _ in range(3)]
+    assert ours.document == theirs.document == {"count": 3}
+    assert revisions == theirs.history() == ours.history() == ours.since(0)
+    assert [(entry.number, entry.author, entry.action) for entry in revisions] == [
+        (1, "agent", "count"),
+        (2, "agent", "count"),
+        (3, "agent", "count"),
+    ]
+
+
+async def test_what_others_have_made_of_another_seed_is_one_revision_of_unknown_author() -> None:
+    store = MemoryStore()
+    ours = await SharedState.open(store, "counter", initial=lambda: {"count": 0, "id": "ours"})
+    theirs = await SharedState.open(store, "counter", initial=lambda: {"count": 0, "id": "theirs"})
+    heard: asyncio.Queue[Revision] = asyncio.Queue()
+    ours.subscribe(heard.put_nowait)
+    for number in (1, 2):
+        async with theirs.change(author="agent") as draft:
+            draft["count"] = number
     async with asyncio.timeout(5):
         revision = await heard.get()
-    assert revision.author == "system"
-    assert ours.document == theirs.document == {"count": 3}
-    assert apply({"count": 0}, revision.ops) == {"count": 3}
-    assert (revision.previous, revision.number) == (0, 3)
-    assert ours.since(1) is None
-    assert ours.since(0) == [revision]
+    assert ours.document == theirs.document == {"count": 2, "id": "theirs"}
+    assert (revision.author, revision.previous, revision.number) == ("system", 0, 2)
+    assert apply({"count": 0, "id": "ours"}, revision.ops) == theirs.document
+    assert apply(theirs.document, revision.inverse) == {"count": 0, "id": "ours"}
+    assert (ours.since(1), ours.history()) == (None, [revision])
 
 
 async def test_a_state_bound_to_a_call_carries_its_author_and_its_expectation_once() -> None:
@@ -442,7 +462,7 @@ def _detached_task(start: Callable[[], Any]) -> "asyncio.Task[Any]":
 
 async def test_damage_is_reported_and_the_state_begins_anew() -> None:
     class DamagedStore(MemoryStore):
-        async def load(self, key: str) -> Stored | None:
+        async def load(self, key: str, since: int = 0) -> Stored | None:
             raise DamagedDocument("counter.json could not be read; it is kept as x")
 
     state = await open_counter(DamagedStore())
@@ -453,10 +473,10 @@ async def test_damage_is_reported_and_the_state_begins_anew() -> None:
 
 async def test_what_a_grown_type_adds_is_committed_as_a_revision_of_its_own() -> None:
     store = MemoryStore()
-    await store.commit("counter", 0, {"future": 1}, [])
+    await commit(store, "counter", 0, {"future": 1}, [])
     state = await open_counter(store)
     assert (state.revision, state.document) == (2, {"future": 1, "count": 0})
-    assert await store.load("counter") == (2, {"future": 1, "count": 0})
+    assert await held(store, "counter") == (2, {"future": 1, "count": 0})
 
 
 async def test_nobody_sees_what_others_left_out() -> None:
@@ -466,7 +486,7 @@ async def test_nobody_sees_what_others_left_out() -> None:
     await state.update(increment)
     seen: list[object] = []
     state.subscribe(lambda revision: seen.append((revision.number, state.document)))
-    await store.commit("counter", 1, {"other": True}, [])
+    await commit(store, "counter", 1, {"other": True}, [])
     async with state.change():
         assert seen == [(3, {"other": True, "count": 0})]
     assert state.since(1) is not None
@@ -474,10 +494,10 @@ async def test_nobody_sees_what_others_left_out() -> None:
 
 async def test_a_document_of_another_type_is_refused_and_stays() -> None:
     store = MemoryStore()
-    await store.commit("counter", 0, {"count": "many"}, [])
+    await commit(store, "counter", 0, {"count": "many"}, [])
     with pytest.raises(StateError, match="does not fit Counter"):
         await open_counter(store)
-    assert await store.load("counter") == (1, {"count": "many"})
+    assert await held(store, "counter") == (1, {"count": "many"})
 
 
 async def test_a_cancellation_during_a_commit_that_conflicts_is_no_reason_to_try_again() -> None:
@@ -492,7 +512,7 @@ async def test_a_cancellation_during_a_commit_that_conflicts_is_no_reason_to_try
     task = asyncio.create_task(state.update(count))
     async with asyncio.timeout(5):
         await store.committing.wait()
-        await MemoryStore.commit(store, "counter", 0, {"count": 5}, [])
+        await MemoryStore.commit(store, "counter", 0, {"count": 5}, step(0))
         task.cancel()
         store.gate.set()
         with pytest.raises(asyncio.CancelledError):
@@ -505,11 +525,11 @@ async def test_what_others_commit_right_after_our_commit_is_seen() -> None:
         """Somebody else's commit comes before ours has returned, and is told only then."""
 
         async def commit(
-            self, key: str, expected_revision: int, document: JSONValue, operations: Any
+            self, key: str, expected_revision: int, document: JSONValue, revision: Revision
         ) -> None:
-            await super().commit(key, expected_revision, document, operations)
+            await super().commit(key, expected_revision, document, revision)
             if expected_revision == 0:
-                await super().commit(key, 1, {"count": 7}, [])
+                await super().commit(key, 1, {"count": 7}, step(1))
 
     state = await open_counter(Followed())
     seen = asyncio.Event()
@@ -601,7 +621,7 @@ async def test_closing_waits_for_a_commit_that_has_begun() -> None:
         store.gate.set()
         await closing
         await task
-    assert await store.load("counter") == (1, {"count": 1})
+    assert await held(store, "counter") == (1, {"count": 1})
 
 
 async def test_a_listener_that_fails_hides_nothing_from_the_others(

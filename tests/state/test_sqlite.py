@@ -17,7 +17,8 @@ from canvas_provider.state import database, filelock, patch_log, sqlite_file
 from canvas_provider.state.difference import Operation
 from canvas_provider.state.shared import SharedState
 from canvas_provider.state.sqlite import SQLiteStore
-from canvas_provider.state.store import Stored
+from canvas_provider.types import JSONValue
+from tests.support.stores import commit, held
 
 
 def open_by_hand(store: SQLiteStore) -> sqlite3.Connection:
@@ -32,11 +33,11 @@ def connection_of(store: SQLiteStore) -> sqlite3.Connection:
     return connection
 
 
-async def load_anew(store: SQLiteStore, key: str) -> Stored | None:
+async def load_anew(store: SQLiteStore, key: str) -> tuple[int, JSONValue] | None:
     """Load as a process does that has just started."""
     other = SQLiteStore(store.path)
     try:
-        return await other.load(key)
+        return await held(other, key)
     finally:
         await other.aclose()
 
@@ -51,7 +52,7 @@ def store(tmp_path: Path) -> SQLiteStore:
 
 
 async def test_a_commit_reaches_the_disk_before_it_returns(store: SQLiteStore) -> None:
-    await store.commit("board", 0, {}, [])
+    await commit(store, "board", 0, {}, [])
     connection = connection_of(store)
     assert connection.execute("PRAGMA journal_mode").fetchall() == [(b"wal",)]
     assert connection.execute("PRAGMA synchronous").fetchall() == [(2,)]
@@ -73,8 +74,8 @@ async def test_a_commit_writes_what_changed_and_not_the_document(store: SQLiteSt
 
 
 async def test_a_commit_is_all_or_nothing(store: SQLiteStore) -> None:
-    await store.commit("board", 0, {"a": 1}, [])
-    await store.commit("board", 1, {"a": 2}, replace("/a", 2))
+    await commit(store, "board", 0, {"a": 1}, [])
+    await commit(store, "board", 1, {"a": 2}, replace("/a", 2))
     connection = connection_of(store)
     # The snapshot is written, then deleting the log fails.
     connection.execute(
@@ -82,10 +83,10 @@ async def test_a_commit_is_all_or_nothing(store: SQLiteStore) -> None:
         " BEGIN SELECT RAISE(ABORT, 'no'); END"
     )
     with pytest.raises(StoreError):
-        await store.commit("board", 2, {"b": 1}, [])
+        await commit(store, "board", 2, {"b": 1}, [])
     assert await load_anew(store, "board") == (2, {"a": 2})
-    assert await store.load("board") == (2, {"a": 2})
-    await store.commit("board", 2, {"a": 3}, replace("/a", 3))
+    assert await held(store, "board") == (2, {"a": 2})
+    await commit(store, "board", 2, {"a": 3}, replace("/a", 3))
     await store.aclose()
 
 
@@ -93,7 +94,7 @@ async def test_between_checking_the_revision_and_writing_nobody_else_commits(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another program, which knows nothing of our lock, tries to."""
-    await store.commit("board", 0, {"a": 1}, [])
+    await commit(store, "board", 0, {"a": 1}, [])
     write = patch_log.write
     tried: list[str] = []
 
@@ -107,7 +108,7 @@ async def test_between_checking_the_revision_and_writing_nobody_else_commits(
         return write(*args)
 
     monkeypatch.setattr(patch_log, "write", interrupted)
-    await store.commit("board", 1, {"a": 2}, replace("/a", 2))
+    await commit(store, "board", 1, {"a": 2}, replace("/a", 2))
     assert tried == ["database is locked"]
     assert await load_anew(store, "board") == (2, {"a": 2})
     await store.aclose()
@@ -124,12 +125,12 @@ async def test_whoever_writes_holds_the_lock_beside_the_file(
         filelock.FileLock(lock, store.path),
         pytest.raises(StoreError, match="stays locked"),
     ):
-        await store.commit("board", 0, {}, [])
-    await store.commit("board", 0, {"a": 1}, [])
+        await commit(store, "board", 0, {}, [])
+    await commit(store, "board", 0, {"a": 1}, [])
     with filelock.FileLock(lock, store.path):
-        assert await store.load("board") == (1, {"a": 1}), "reading waits for nobody"
+        assert await held(store, "board") == (1, {"a": 1}), "reading waits for nobody"
         with pytest.raises(StoreError, match="stays locked"):
-            await store.commit("board", 1, {}, [])
+            await commit(store, "board", 1, {}, [])
         with pytest.raises(StoreError, match="stays locked"):
             await load_anew(store, "board")
     await store.aclose()
@@ -138,15 +139,15 @@ async def test_whoever_writes_holds_the_lock_beside_the_file(
 async def test_another_program_that_keeps_the_file_is_waited_for_but_not_forever(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await store.commit("board", 0, {"a": 1}, [])
+    await commit(store, "board", 0, {"a": 1}, [])
     monkeypatch.setattr(sqlite_file, "PATIENCE", 0.05)
     with closing(open_by_hand(store)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match="stays locked by another program; close"):
-            await store.commit("board", 1, {"a": 2}, replace("/a", 2))
-        assert await store.load("board") == (1, {"a": 1})
+            await commit(store, "board", 1, {"a": 2}, replace("/a", 2))
+        assert await held(store, "board") == (1, {"a": 1})
         other.execute("ROLLBACK")
-        await store.commit("board", 1, {"a": 2}, replace("/a", 2))
+        await commit(store, "board", 1, {"a": 2}, replace("/a", 2))
     await store.aclose()
 
 
@@ -161,7 +162,7 @@ async def test_the_log_is_bounded_by_count_and_by_bytes(
     lengths = []
     for revision in range(40):
         document: Any = {"text": f"{text}{revision}"}
-        await store.commit("board", revision, document, replace("/text", document["text"]))
+        await commit(store, "board", revision, document, replace("/text", document["text"]))
         with closing(open_by_hand(store)) as other:
             ((count, size),) = other.execute(
                 "SELECT count(*), total(length(CAST(operations AS BLOB))) FROM patches"
@@ -181,10 +182,10 @@ async def test_the_log_is_bounded_by_count_and_by_bytes(
 async def test_only_what_others_changed_is_read(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await store.commit("board", 0, {"items": ["a"], "rest": {}}, [])
+    await commit(store, "board", 0, {"items": ["a"], "rest": {}}, [])
     ours = await store.load("board")
     other = SQLiteStore(store.path)
-    await other.commit("board", 1, {"items": ["b"], "rest": {}}, replace("/items/0", "b"))
+    await commit(other, "board", 1, {"items": ["b"], "rest": {}}, replace("/items/0", "b"))
     read: list[object] = []
     parse = patch_log._parse
 
@@ -209,22 +210,22 @@ async def test_what_is_known_of_one_file_is_not_taken_for_anothers(
 ) -> None:
     backup = SQLiteStore(tmp_path / "backup.sqlite3")
     for made, name in ((store, "used"), (backup, "backup")):
-        await made.commit("board", 0, {"of": name, "n": 0}, [])
+        await commit(made, "board", 0, {"of": name, "n": 0}, [])
         for n in (1, 2):
-            await made.commit("board", n, {"of": name, "n": n}, replace("/n", n))
+            await commit(made, "board", n, {"of": name, "n": n}, replace("/n", n))
     await backup.aclose()
     os.replace(tmp_path / "backup.sqlite3", tmp_path / "state.sqlite3")
-    assert await store.load("board") == (3, {"of": "backup", "n": 2})
+    assert await held(store, "board") == (3, {"of": "backup", "n": 2})
     await store.aclose()
 
 
 async def test_commits_of_ones_own_leave_the_other_documents_current(store: SQLiteStore) -> None:
-    await store.commit("one", 0, {}, [])
-    await store.commit("two", 0, {}, [])
-    await store.commit("two", 1, {"a": 1}, [])
+    await commit(store, "one", 0, {}, [])
+    await commit(store, "two", 0, {}, [])
+    await commit(store, "two", 1, {"a": 1}, [])
     assert store.is_current("one", 1)
     other = SQLiteStore(store.path)
-    await other.commit("three", 0, {}, [])
+    await commit(other, "three", 0, {}, [])
     assert not store.is_current("one", 1), "it may be another: nobody has looked yet"
     await store.load("one")
     assert store.is_current("one", 1)
@@ -237,7 +238,7 @@ async def test_the_file_is_looked_at_only_while_somebody_watches(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "LOOK_EVERY", 0.001)
-    await store.commit("board", 0, {}, [])
+    await commit(store, "board", 0, {}, [])
     work = store._work()
     leave = [store.watch("board", lambda: None), store.watch("other", lambda: None)]
     ticker = work._ticker
@@ -255,11 +256,11 @@ async def test_who_begins_to_watch_late_hears_of_what_came_before(
     monkeypatch.setattr(database, "LOOK_EVERY", 0.001)
     other = SQLiteStore(store.path)
     for key in ("first", "late"):
-        await store.commit(key, 0, {}, [])
+        await commit(store, key, 0, {}, [])
     first, late = asyncio.Event(), asyncio.Event()
     store.watch("first", first.set)
-    await other.commit("late", 1, {"a": 1}, [])
-    await other.commit("first", 1, {"a": 1}, [])
+    await commit(other, "late", 1, {"a": 1}, [])
+    await commit(other, "first", 1, {"a": 1}, [])
     async with asyncio.timeout(5):
         # Both commits were looked at now.
         await first.wait()
@@ -271,9 +272,9 @@ async def test_who_begins_to_watch_late_hears_of_what_came_before(
 
 async def test_closing_leaves_one_file(store: SQLiteStore, tmp_path: Path) -> None:
     other = SQLiteStore(store.path)
-    await store.commit("board", 0, {"a": 1}, [])
-    assert await other.load("board") == (1, {"a": 1})
-    await store.commit("board", 1, {"a": 2}, replace("/a", 2))
+    await commit(store, "board", 0, {"a": 1}, [])
+    assert await held(other, "board") == (1, {"a": 1})
+    await commit(store, "board", 1, {"a": 2}, replace("/a", 2))
     await store.aclose()
     assert (tmp_path / "state.sqlite3-wal").stat().st_size == 0, "it is all in the file"
     await other.aclose()
@@ -298,9 +299,9 @@ async def test_closing_leaves_one_file(store: SQLiteStore, tmp_path: Path) -> No
 async def test_a_damaged_document_is_set_aside_and_the_others_stay(
     store: SQLiteStore, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await store.commit("board", 0, {"a": "hunter2"}, [])
-    await store.commit("board", 1, {"a": 2}, replace("/a", 2))
-    await store.commit("other", 0, {"b": 1}, [])
+    await commit(store, "board", 0, {"a": "hunter2"}, [])
+    await commit(store, "board", 1, {"a": 2}, replace("/a", 2))
+    await commit(store, "other", 0, {"b": 1}, [])
     await store.aclose()
     with closing(open_by_hand(store)) as other:
         other.execute(damage)
@@ -312,7 +313,7 @@ async def test_a_damaged_document_is_set_aside_and_the_others_stay(
     assert "hunter2" not in caplog.text
     assert (state.revision, state.document) == (0, {"new": 1})
     await state.update(lambda draft: draft.update(new=2))
-    assert await store.load("other") == (1, {"b": 1})
+    assert await held(store, "other") == (1, {"b": 1})
     with closing(open_by_hand(store)) as other:
         rows = other.execute("SELECT CAST(key AS TEXT), snapshot FROM documents").fetchall()
     assert [text for key, text in rows if key != "board"] == [text for (text,) in before]
@@ -322,10 +323,10 @@ async def test_a_damaged_document_is_set_aside_and_the_others_stay(
 async def test_a_file_damaged_in_use_is_set_aside_with_its_log(
     store: SQLiteStore, tmp_path: Path
 ) -> None:
-    await store.commit("board", 0, {"text": ["x" * 1000] * 100}, [])
+    await commit(store, "board", 0, {"text": ["x" * 1000] * 100}, [])
     with closing(open_by_hand(store)) as other:
         other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    await store.commit("other", 0, {}, [])
+    await commit(store, "other", 0, {}, [])
     path = tmp_path / "state.sqlite3"
     log = (tmp_path / "state.sqlite3-wal").read_bytes()
     assert log
@@ -343,8 +344,8 @@ async def test_a_file_damaged_in_use_is_set_aside_with_its_log(
     assert (tmp_path / f"{aside}-wal").read_bytes() == log
     # Who had it open goes on with the new file.
     assert await store.load("board") is None
-    await store.commit("board", 0, {"a": 1}, [])
-    assert await newcomer.load("board") == (1, {"a": 1})
+    await commit(store, "board", 0, {"a": 1}, [])
+    assert await held(newcomer, "board") == (1, {"a": 1})
     assert (tmp_path / f"{aside}-wal").read_bytes() == log
     await store.aclose()
     await newcomer.aclose()
@@ -353,10 +354,10 @@ async def test_a_file_damaged_in_use_is_set_aside_with_its_log(
 
 async def test_setting_aside_writes_to_nothing(store: SQLiteStore, tmp_path: Path) -> None:
     """The last to close a file moves its log into it, unless it has another name."""
-    await store.commit("board", 0, {"text": ["x" * 1000] * 100}, [])
+    await commit(store, "board", 0, {"text": ["x" * 1000] * 100}, [])
     with closing(open_by_hand(store)) as other:
         other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    await store.commit("other", 0, {}, [])
+    await commit(store, "other", 0, {}, [])
     content = (tmp_path / "state.sqlite3").read_bytes()
     log = (tmp_path / "state.sqlite3-wal").read_bytes()
     await store.aclose()
@@ -385,14 +386,14 @@ async def test_an_empty_file_with_a_log_loses_no_log(store: SQLiteStore, tmp_pat
 async def test_a_log_that_was_left_alone_is_not_put_into_a_new_file(
     store: SQLiteStore, tmp_path: Path
 ) -> None:
-    await store.commit("board", 0, {"old": True}, [])
+    await commit(store, "board", 0, {"old": True}, [])
     for name in ("state.sqlite3", "state.sqlite3-wal"):
         (tmp_path / f"copy-{name}").write_bytes((tmp_path / name).read_bytes())
     await store.aclose()
     (tmp_path / "state.sqlite3").unlink()
     os.replace(tmp_path / "copy-state.sqlite3-wal", tmp_path / "state.sqlite3-wal")
     assert await store.load("board") is None
-    await store.commit("new", 0, {}, [])
+    await commit(store, "new", 0, {}, [])
     assert await store.load("board") is None
     assert any(name.endswith("Z-wal") for name in os.listdir(tmp_path))
     await store.aclose()
@@ -408,7 +409,7 @@ async def test_a_database_of_another_program_is_left_alone(
         with pytest.raises(StoreError, match="of another program: give SQLiteStore another path"):
             await store.load("board")
         with pytest.raises(StoreError, match="another program"):
-            await store.commit("board", 0, {}, [])
+            await commit(store, "board", 0, {}, [])
     assert (tmp_path / "state.sqlite3").read_bytes() == content
 
 
@@ -422,7 +423,7 @@ async def test_a_folder_or_pipe_is_left_alone(
         with pytest.raises(StoreError, match="is not a file: give SQLiteStore the path of one"):
             await store.load("board")
         with pytest.raises(StoreError, match="is not a file"):
-            await store.commit("board", 0, {}, [])
+            await commit(store, "board", 0, {}, [])
         await store.aclose()
     assert sorted(os.listdir(store.path.parent)) == [".state.sqlite3.lock", "state.sqlite3"]
 
@@ -444,11 +445,11 @@ async def test_a_full_disk_is_an_error_that_says_what_to_do_and_nothing_is_lost(
 async def test_a_file_without_permission_is_an_error_that_says_what_to_do(
     store: SQLiteStore, tmp_path: Path
 ) -> None:
-    await store.commit("board", 0, {"a": 1}, [])
+    await commit(store, "board", 0, {"a": 1}, [])
     connection_of(store).execute("PRAGMA query_only = ON")
     with pytest.raises(StoreError, match=f"make {tmp_path} writable for you, or give the store"):
-        await store.commit("board", 1, {"a": 2}, replace("/a", 2))
-    assert await store.load("board") == (1, {"a": 1})
+        await commit(store, "board", 1, {"a": 2}, replace("/a", 2))
+    assert await held(store, "board") == (1, {"a": 1})
     await store.aclose()
 
 
@@ -457,7 +458,7 @@ async def test_the_session_says_where_the_file_is_if_the_author_does_not(tmp_pat
     with pytest.raises(StoreError, match="needs a path"):
         await store.load("board")
     resolved = store.resolve(tmp_path / "artifacts")
-    await resolved.commit("board", 0, {}, [])
+    await commit(resolved, "board", 0, {}, [])
     await resolved.aclose()
     assert (tmp_path / "artifacts" / "boards.sqlite3").is_file()
     assert SQLiteStore().resolve(tmp_path).path == tmp_path / "state.sqlite3"
@@ -467,7 +468,7 @@ async def test_the_session_says_where_the_file_is_if_the_author_does_not(tmp_pat
 
 async def test_a_conflict_creates_no_document(store: SQLiteStore) -> None:
     with pytest.raises(RevisionConflict):
-        await store.commit("board", 4, {}, [])
+        await commit(store, "board", 4, {}, [])
     assert await store.load("board") is None
     await store.aclose()
 

@@ -1,14 +1,17 @@
 """The stores that the contract is held against, and how to make, find and damage what they keep."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from canvas_provider.state.history import Revision
 from canvas_provider.state.json_file import JSONFileStore
 from canvas_provider.state.memory import MemoryStore
+from canvas_provider.state.patch import Operation
 from canvas_provider.state.sqlite import SQLiteStore
 from canvas_provider.state.store import Store
+from canvas_provider.types import JSONValue
 
 
 @dataclass(frozen=True)
@@ -57,3 +60,21 @@ SQLITE: Final = StoreKind(
 
 KINDS: Final = {kind.name: kind for kind in (MEMORY, JSON_FILE, SQLITE)}
 DURABLE: Final = [kind for kind in KINDS.values() if kind.is_durable]
+
+
+def step(expected: int, operations: Sequence[Operation] = ()) -> Revision:
+    """A revision of somebody who does not care for the history."""
+    return Revision(expected + 1, list(operations), "system", None, 0.0, expected, [])
+
+
+async def commit(
+    store: Store, key: str, expected: int, document: Any, operations: Sequence[Operation] = ()
+) -> None:
+    """Commit a `step`."""
+    await store.commit(key, expected, document, step(expected, operations))
+
+
+async def held(store: Store, key: str) -> tuple[int, JSONValue] | None:
+    """What a store has under a key, however that came about."""
+    found = await store.load(key)
+    return None if found is None else (found.revision, found.document)

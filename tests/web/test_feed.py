@@ -17,6 +17,7 @@ from canvas_provider.state.memory import MemoryStore
 from canvas_provider.state.version import Version
 from canvas_provider.web import feed
 from tests.support.instances import open_app, open_client
+from tests.support.stores import commit
 
 
 @pytest.fixture
@@ -171,7 +172,7 @@ async def reset(instance: Instance, *documents: Any) -> None:
     assert isinstance(store, MemoryStore)
     store._documents.clear()
     for number, document in enumerate(documents):
-        await store.commit("board/panel", number, document, [])
+        await commit(store, "board/panel", number, document)
 
 
 async def test_a_store_that_was_reset_while_a_page_was_away_is_noticed(canvas: Canvas) -> None:
@@ -267,8 +268,8 @@ async def test_a_patch_that_skips_revisions_says_what_it_follows(canvas: Canvas)
         frames: list[bytes] = []
         source.stream.publish = frames.append  # type: ignore[assignment,method-assign]
         source.stream._pages.add(object())  # type: ignore[arg-type]
-        source._on_revision(Revision(9, [], "system", None, 0.0, 4))
-        source._on_revision(Revision(10, [], "system", None, 0.0, 9))
+        source._on_revision(Revision(9, [], "system", None, 0.0, 4, []))
+        source._on_revision(Revision(10, [], "system", None, 0.0, 9, []))
         source.stream._pages.clear()
         assert instance.state is not None
     data = [json.loads(frame.split(b"data: ")[1]) for frame in frames]

@@ -1,0 +1,314 @@
+"""Undo and redo: what they take back, what is in their way, and who is told."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, model_validator
+
+from canvas_provider.errors import (
+    ChangeInProgress,
+    InvalidState,
+    NothingToUndo,
+    RevisionConflict,
+    StateClosed,
+)
+from canvas_provider.state.memory import MemoryStore
+from canvas_provider.state.shared import Revision, SharedState
+from canvas_provider.types import Author
+
+
+async def open_state(document: Any) -> SharedState[Any]:
+    return await SharedState.open(MemoryStore(), "board", initial=lambda: document)
+
+
+async def put(state: SharedState[Any], key: str, value: Any, author: Author = "agent") -> None:
+    async with state.change(author=author, action=f"put_{key}") as draft:
+        draft[key] = value
+
+
+async def test_an_undo_is_a_new_revision_with_an_author_of_its_own() -> None:
+    state = await open_state({"a": 1})
+    heard: list[Revision] = []
+    state.subscribe(heard.append)
+    await put(state, "a", 2)
+    undone = await state.undo(author="person", action="undo")
+    assert (state.revision, state.document) == (2, {"a": 1})
+    assert undone[:4] == (2, [{"op": "replace", "path": "/a", "value": 1}], "person", "undo")
+    assert (undone.previous, undone.reverts) == (1, 1)
+    assert undone.inverse == heard[0].ops
+    assert state.history() == heard == [heard[0], undone]
+    assert (heard[0].author, heard[0].action, heard[0].reverts) == ("agent", "put_a", None)
+
+
+async def test_undo_and_redo_walk_through_the_edits_of_one_field() -> None:
+    state = await open_state({"a": 0})
+    for value in (1, 2, 3):
+        await put(state, "a", value)
+    seen = []
+    for _ in range(3):
+        await state.undo()
+        seen.append(state.document["a"])  # type: ignore[call-overload, index]
+    for _ in range(3):
+        await state.redo()
+        seen.append(state.document["a"])  # type: ignore[call-overload, index]
+    await state.undo()
+    await state.redo()
+    assert seen == [2, 1, 0, 1, 2, 3]
+    assert state.document == {"a": 3}
+    assert [entry.reverts for entry in state.history()] == [None] * 3 + [3, 2, 1, 6, 5, 4, 3, 10]
+    with pytest.raises(NothingToUndo, match="nothing to redo"):
+        await state.redo()
+
+
+async def test_of_two_authors_each_can_undo_their_own() -> None:
+    state = await open_state({"a": 0, "b": 0})
+    await put(state, "a", 1, "person")
+    await put(state, "b", 1, "agent")
+    await state.undo(of="person", author="person")
+    assert state.document == {"a": 0, "b": 1}
+    with pytest.raises(NothingToUndo, match="nothing by the person to undo"):
+        await state.undo(of="person")
+    await state.undo(of="agent", author="agent")
+    await state.redo(of="person")
+    assert state.document == {"a": 1, "b": 0}
+    with pytest.raises(NothingToUndo, match="nothing by the person to redo"):
+        await state.redo(of="person")
+
+
+async def test_any_known_revision_can_be_undone_once() -> None:
+    state = await open_state({"a": 0, "b": 0})
+    await put(state, "a", 1)
+    await put(state, "b", 1)
+    await state.undo(1)
+    assert state.document == {"a": 0, "b": 1}
+    with pytest.raises(NothingToUndo, match="Revision 1 is undone already, by 3"):
+        await state.undo(1)
+    await state.undo(3)
+    assert state.document == {"a": 1, "b": 1}
+    for number, text in ((0, "too long ago"), (9, "no revision 9 yet")):
+        with pytest.raises(NothingToUndo, match=text) as caught:
+            await state.undo(number)
+        assert caught.value.code == "nothing_to_undo"
+
+
+async def test_what_changed_since_is_named_and_kept() -> None:
+    state = await open_state({"a": {"b": 0}, "c": 0})
+    await put(state, "c", 1, "person")
+    async with state.change(author="agent", action="set_b") as draft:
+        draft["a"]["b"] = 1
+    async with state.change(author="person", action="set_again") as draft:
+        draft["a"]["b"] = 2
+    before = state.history()
+    with pytest.raises(RevisionConflict) as caught:
+        await state.undo(2)
+    assert caught.value.code == "revision_conflict"
+    assert str(caught.value) == (
+        "Revision 2 (set_b by the agent) cannot be undone: revision 3 (set_again by the person) "
+        "has changed the same since."
+    )
+    assert (state.revision, state.document) == (3, {"a": {"b": 2}, "c": 1})
+    assert state.history() == before
+    await state.undo(1)
+    assert state.document == {"a": {"b": 2}, "c": 0}
+
+
+def append(draft: Any) -> None:
+    draft["l"].append({"t": "z"})
+
+
+def insert_first(draft: Any) -> None:
+    draft["l"].insert(0, {"t": "y"})
+
+
+def remove_first(draft: Any) -> None:
+    del draft["l"][0]
+
+
+def remove_last(draft: Any) -> None:
+    draft["l"].pop()
+
+
+def edit_first(draft: Any) -> None:
+    draft["l"][0]["t"] = "edited"
+
+
+def edit_last(draft: Any) -> None:
+    draft["l"][-1]["t"] = "edited"
+
+
+def move_first_to_end(draft: Any) -> None:
+    draft["l"].append(draft["l"].pop(0))
+
+
+def swap_first_two(draft: Any) -> None:
+    draft["l"].insert(0, draft["l"].pop(1))
+
+
+def replace_all(draft: Any) -> None:
+    draft["l"] = [{"t": "new"}]
+
+
+@pytest.mark.parametrize(
+    ("change", "then", "left"),
+    [
+        (edit_last, append, "abcz"),
+        (edit_last, edit_first, "Xbc"),
+        (edit_last, swap_first_two, "bac"),
+        (append, edit_last, None),
+        (append, edit_first, "Xbc"),
+        (append, insert_first, None),
+        (append, append, "abcz"),
+        (remove_last, edit_first, "Xbc"),
+        (remove_first, edit_first, "aXc"),
+        (remove_first, edit_last, "abX"),
+        (remove_first, insert_first, None),
+        (remove_first, remove_first, None),
+        (remove_first, append, "abcz"),
+        (insert_first, edit_last, "abX"),
+        (insert_first, append, "abcz"),
+        (insert_first, edit_first, None),
+        (edit_first, replace_all, None),
+        (replace_all, append, None),
+        (move_first_to_end, append, "abcz"),
+        (move_first_to_end, edit_first, "aXc"),
+        (move_first_to_end, edit_last, None),
+        (edit_first, move_first_to_end, None),
+        (edit_first, remove_first, None),
+        (edit_first, insert_first, None),
+    ],
+)
+async def test_an_undo_fits_when_its_places_are_what_they_were(
+    change: Any, then: Any, left: str | None
+) -> None:
+    """ "X" is an item that was edited."""
+    state = await open_state({"l": [{"t": letter} for letter in "abc"]})
+    await state.update(change)
+    await state.update(then)
+    if left is None:
+        with pytest.raises(RevisionConflict):
+            await state.undo(1)
+    else:
+        await state.undo(1)
+        items: Any = state.document
+        texts = [item["t"].replace("edited", "X") for item in items["l"]]
+        assert "".join(texts) == left
+
+
+async def test_a_key_of_digits_is_no_index() -> None:
+    state = await open_state({"cards": {"1": {"t": "a"}, "7": {"t": "b"}}})
+    async with state.change() as draft:
+        draft["cards"]["7"]["t"] = "edited"
+    async with state.change() as draft:
+        del draft["cards"]["1"]
+        draft["cards"]["0"] = {"t": "new"}
+    await state.undo(1)
+    assert state.document == {"cards": {"7": {"t": "b"}, "0": {"t": "new"}}}
+
+
+async def test_what_happened_while_a_list_was_longer_is_seen_where_it_is_now() -> None:
+    state = await open_state({"l": [{"t": letter} for letter in "abc"]})
+    async with state.change() as draft:
+        draft["l"][1]["t"] = "b1"
+    await state.update(insert_first)
+    async with state.change() as draft:
+        draft["l"][2]["t"] = "b2"
+    await state.undo(2)
+    with pytest.raises(RevisionConflict) as caught:
+        await state.undo(1)
+    assert caught.value.actual == 3
+    await state.redo()
+    for number in (3, 2, 1):
+        assert (await state.undo()).reverts == number
+    assert state.document == {"l": [{"t": letter} for letter in "abc"]}
+
+
+async def test_a_stale_undo_is_refused() -> None:
+    state = await open_state({"a": 0})
+    await put(state, "a", 1)
+    bound = state.bind(author="person", action="undo", expected_revision=0)
+    with pytest.raises(RevisionConflict, match="at revision 1, not 0"):
+        await bound.undo()
+    undone = await bound.undo()
+    assert (undone.author, undone.action) == ("person", "undo")
+    redone = await bound.redo()
+    assert (redone.author, redone.action, redone.reverts) == ("person", "undo", 2)
+    assert bound.history() == state.history()
+
+
+async def test_an_undo_within_a_change_is_an_error_and_no_deadlock() -> None:
+    state = await open_state({"a": 0})
+    await put(state, "a", 1)
+    async with asyncio.timeout(5), state.change():
+        with pytest.raises(ChangeInProgress):
+            await state.undo()
+    await state.undo()
+
+
+async def test_after_the_end_nothing_is_undone() -> None:
+    state = await open_state({"a": 0})
+    await put(state, "a", 1)
+    bound = state.bind(author="agent", action=None)
+    bound.end()
+    with pytest.raises(StateClosed):
+        await bound.undo()
+    with pytest.raises(StateClosed):
+        await bound.redo()
+    await state.aclose()
+    with pytest.raises(StateClosed):
+        await state.undo()
+
+
+class Limits(BaseModel):
+    least: int = 0
+    most: int = 10
+
+    @model_validator(mode="after")
+    def in_order(self) -> "Limits":
+        if self.least > self.most:
+            raise ValueError("least is more than most")
+        return self
+
+
+async def test_an_undo_makes_nothing_that_the_type_refuses() -> None:
+    state = await SharedState.open(MemoryStore(), "limits", Limits)
+    async with state.change() as draft:
+        draft.most = 30
+    async with state.change() as draft:
+        draft.least = 20
+    with pytest.raises(InvalidState, match="least is more than most"):
+        await state.undo(1)
+    assert (state.revision, state.document) == (2, {"least": 20, "most": 30})
+    await state.undo()
+    await state.undo()
+    assert state.value == Limits()
+
+
+@dataclass
+class Grown:
+    items: list[str] = field(default_factory=list)
+    title: str = "untitled"
+
+
+async def test_what_was_filled_in_for_the_type_is_nothing_to_undo() -> None:
+    store = MemoryStore()
+    old = await SharedState.open(store, "board", initial=lambda: {"items": []})
+    await old.update(lambda draft: draft["items"].append("a"), author="person")
+    state = await SharedState.open(store, "board", Grown)
+    assert (state.revision, state.value) == (2, Grown(["a"]))
+    await state.undo()
+    assert state.document == {"items": [], "title": "untitled"}
+    with pytest.raises(NothingToUndo, match="would change nothing"):
+        await state.undo(2)
+
+
+async def test_a_document_that_is_opened_again_knows_its_history() -> None:
+    store = MemoryStore()
+    state = await SharedState.open(store, "board", initial=lambda: {"a": 0})
+    await put(state, "a", 1)
+    await state.aclose()
+    again = await SharedState.open(store, "board")
+    assert again.history() == state.history()
+    await again.undo()
+    assert again.document == {"a": 0}
