@@ -11,6 +11,7 @@ from canvas_provider.canvas.instance import Instance
 from canvas_provider.serving.server import LoopbackServers
 from canvas_provider.state.memory import MemoryStore
 from canvas_provider.state.registry import StateRegistry
+from canvas_provider.state.store import Store
 from canvas_provider.testing.asgi import StreamingASGITransport
 from canvas_provider.types import Token
 from canvas_provider.web.app import InstanceApp, create_app
@@ -33,8 +34,10 @@ async def _refuse_update(instance: Instance, title: str | None, status: str | No
 
 
 @asynccontextmanager
-async def open_instance(canvas: Canvas, *, instance_id: str = "panel") -> AsyncIterator[Instance]:
-    registry = StateRegistry(MemoryStore())
+async def open_instance(
+    canvas: Canvas, *, instance_id: str = "panel", store: Store | None = None
+) -> AsyncIterator[Instance]:
+    registry = StateRegistry(MemoryStore() if store is None else store)
     instance = Instance(
         canvas,
         instance_id=instance_id,
@@ -53,9 +56,11 @@ async def open_instance(canvas: Canvas, *, instance_id: str = "panel") -> AsyncI
 
 
 @asynccontextmanager
-async def open_app(canvas: Canvas) -> AsyncIterator[tuple[InstanceApp, Instance]]:
+async def open_app(
+    canvas: Canvas, store: Store | None = None
+) -> AsyncIterator[tuple[InstanceApp, Instance]]:
     """An instance and the app it is served by, at `BASE`."""
-    async with open_instance(canvas) as instance:
+    async with open_instance(canvas, store=store) as instance:
         app = create_app(instance, token=TOKEN, host=HOST)
         try:
             yield app, instance
@@ -64,9 +69,11 @@ async def open_app(canvas: Canvas) -> AsyncIterator[tuple[InstanceApp, Instance]
 
 
 @asynccontextmanager
-async def open_client(canvas: Canvas) -> AsyncIterator[tuple[httpx.AsyncClient, Instance]]:
+async def open_client(
+    canvas: Canvas, store: Store | None = None
+) -> AsyncIterator[tuple[httpx.AsyncClient, Instance]]:
     """An instance, and a client at its address."""
-    async with open_app(canvas) as (app, instance):
+    async with open_app(canvas, store) as (app, instance):
         transport = StreamingASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url=BASE) as http:
             yield http, instance
