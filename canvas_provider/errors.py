@@ -3,6 +3,8 @@
     CanvasProviderError
     ├── DeclarationError          what an author declared cannot work; nothing was started
     ├── JoinError                 Copilot did not take us into the session
+    ├── Unsupported               the host cannot do what was asked
+    ├── TurnFailed                the agent's turn ended with an error
     ├── CanvasError               an answer for the caller: a code and a message
     │   ├── InvalidInput            invalid_input         the input does not fit the schema
     │   ├── UnknownAction           unknown_action        no such action
@@ -62,7 +64,9 @@ __all__ = [
     "StateClosed",
     "StateError",
     "StoreError",
+    "TurnFailed",
     "UnknownAction",
+    "Unsupported",
     "WireError",
 ]
 
@@ -104,6 +108,25 @@ class DeclarationError(CanvasProviderError):
 
 class JoinError(CanvasProviderError):
     """The process is not, or not any longer, part of a Copilot session."""
+
+
+class Unsupported(CanvasProviderError):
+    """The host cannot do what was asked of it. The message says what to do instead."""
+
+
+class TurnFailed(CanvasProviderError):
+    """The agent's turn ended with an error, which is none of ours: no model, no quota, no network.
+
+    `kind` is the runtime's word for it (`errorType`).
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(kind, message)
+        self.kind = kind
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class CanvasError(CanvasProviderError):

@@ -4,33 +4,31 @@ A context belongs to one call of one open instance. Making one is cheap: everyth
 own facts is looked up in the instance.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Generic
 
 from canvas_provider.canvas.progress import Progress
-from canvas_provider.errors import CanvasProviderError, StateClosed, StateError
-from canvas_provider.types import Author, JSONObject, JSONValue, Missing
+from canvas_provider.errors import CanvasProviderError, Closing, StateClosed, StateError
+from canvas_provider.types import Author, JSONObject, JSONValue
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from concurrent.futures import Future
+
     from typing_extensions import TypeVar
 
     from canvas_provider.canvas.instance import Instance
-    from canvas_provider.protocol.copilot import (
-        DiscoveredCanvas,
-        OpenCanvas,
-        SessionCapabilities,
-        SessionEvent,
-    )
+    from canvas_provider.canvas.view import SessionView
     from canvas_provider.state.shared import BoundState
 
     S = TypeVar("S", default=Any)
+    T = TypeVar("T")
 else:
     from typing import TypeVar
 
     S = TypeVar("S")
 
-__all__ = ["CanvasContext", "CanvasesView", "InstanceHandle", "Opened", "SessionView"]
+__all__ = ["CanvasContext", "InstanceHandle", "Opened"]
 
 
 @dataclass(frozen=True)
@@ -41,68 +39,6 @@ class Opened:
     """What the panel is called; None: the canvas's display name."""
     status: str | None = None
     url: str | None = None
-
-
-class CanvasesView(Protocol):
-    """`session.canvas.*` of the runtime. Each raises `RemoteError` where the runtime refuses."""
-
-    async def list_open(self) -> "list[OpenCanvas]":
-        """Return the open instances whose provider is connected."""
-
-    async def open(
-        self,
-        canvas_id: str,
-        instance_id: str,
-        input: JSONValue | Missing = ...,
-        *,
-        extension_id: str | None = ...,
-    ) -> "OpenCanvas":
-        """Open an instance, or open it again."""
-
-    async def close(self, instance_id: str) -> None:
-        """Close an instance for good."""
-
-    async def invoke(
-        self, instance_id: str, action_name: str, input: JSONValue | Missing = ...
-    ) -> JSONValue:
-        """Invoke an action of an open instance and return its result."""
-
-    async def list(self) -> "list[DiscoveredCanvas]":
-        """Return what is declared, by us and by others."""
-
-
-class SessionView(Protocol):
-    """The part of the session that handlers see; `session` provides it."""
-
-    working_directory: str | None
-    """The user's project, absolute. May differ from call to call."""
-
-    @property
-    def workspace_path(self) -> str | None:
-        """A folder of the session's own, absolute."""
-
-    @property
-    def capabilities(self) -> "SessionCapabilities":
-        """What the host said it can do."""
-
-    async def log(
-        self,
-        message: str,
-        *,
-        level: Literal["info", "warning", "error"] = ...,
-        ephemeral: bool = ...,
-    ) -> str:
-        """Write to the person's timeline. Returns the event's id."""
-
-    async def send(self, prompt: str, *, mode: Literal["enqueue", "immediate"] = ...) -> str:
-        """Send the agent a prompt, which starts a turn. Returns the message's id."""
-
-    def on(self, event: str, listener: "Callable[[SessionEvent], object]") -> Callable[[], None]:
-        """Call `listener` for each session event of that type. Returns what ends it."""
-
-    @property
-    def canvas(self) -> CanvasesView:
-        """The runtime's canvases, ours and those of other extensions."""
 
 
 class InstanceHandle:
@@ -157,6 +93,7 @@ class CanvasContext(Generic[S]):
         "_ended",
         "_expected_revision",
         "_instance",
+        "_waiting",
         "action_name",
         "author",
         "input",
@@ -179,6 +116,7 @@ class CanvasContext(Generic[S]):
         self._bound: BoundState[S] | None = None
         self._expected_revision = expected_revision
         self._ended = False
+        self._waiting: set[Future[Any]] | None = None
         self.input = input
         """What the caller sent; `{}` where it sent nothing or null."""
         self.author = author
@@ -209,7 +147,7 @@ class CanvasContext(Generic[S]):
         return self._instance.session_id
 
     @property
-    def session(self) -> SessionView:
+    def session(self) -> "SessionView":
         return self._instance.session
 
     @property
@@ -256,6 +194,31 @@ class CanvasContext(Generic[S]):
         self._instance.works.cancel(self)
         if self._bound is not None:
             self._bound.end()
+        for future in tuple(self._waiting or ()):
+            future.cancel()
+
+    def run(self, coroutine: "Coroutine[Any, Any, T]") -> "T":
+        """Do what has to be awaited, from a `def` handler, and return its result.
+
+        Such a handler runs in a thread; this waits there while the event loop does the work.
+
+            message_id = ctx.run(ctx.session.send("The board is full."))
+
+        Raises:
+            CanvasProviderError: called in the event loop, where you `await` instead.
+            Closing: the call took too long, or its instance is closed.
+        """
+        if self._ended:
+            coroutine.close()
+            raise Closing("The call was ended; it does nothing any more.")
+        future = self._instance.start(coroutine)
+        if self._waiting is None:
+            self._waiting = set()
+        self._waiting.add(future)
+        try:
+            return future.result()
+        finally:
+            self._waiting.discard(future)
 
     def emit(self, name: str, data: JSONValue = None) -> None:
         """Send the open pages an event of the author's own; works from any thread.

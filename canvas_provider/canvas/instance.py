@@ -7,19 +7,20 @@ the host: who it answers to is told by arguments, what it must say by what it re
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 from canvas_provider.canvas.canvas import Canvas
-from canvas_provider.canvas.context import CanvasContext, Opened, SessionView
+from canvas_provider.canvas.context import CanvasContext, Opened
 from canvas_provider.canvas.dispatch import Calls, is_failure, run_plan, translate
 from canvas_provider.canvas.events import EventListener, Events
+from canvas_provider.canvas.handling import Handling
 from canvas_provider.canvas.opening import FindRegistry, Resources, bounded, to_opened
 from canvas_provider.canvas.reporter import Reporter
 from canvas_provider.canvas.results import to_json_value
 from canvas_provider.canvas.schema import copy_json
 from canvas_provider.canvas.signature import Plan
-from canvas_provider.canvas.threads import Workers
+from canvas_provider.canvas.threads import Workers, start_in_loop
 from canvas_provider.errors import (
     ActionTimeout,
     CanvasError,
@@ -31,9 +32,14 @@ from canvas_provider.errors import (
 from canvas_provider.types import MISSING, Author, JSONObject, JSONValue, Missing
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from canvas_provider.canvas.view import SessionView
     from canvas_provider.state.shared import SharedState
 
 __all__ = ["Instance", "Outcome", "Phase"]
+
+T = TypeVar("T")
 
 Phase = Literal["opening", "open", "closing", "closed"]
 Update = Callable[["Instance", str | None, str | None], Awaitable[None]]
@@ -68,7 +74,7 @@ class Instance:
         session_id: str,
         extension_id: str,
         registry: "FindRegistry | None",
-        session: SessionView,
+        session: "SessionView",
         update: Update,
         workers: Workers | None = None,
         slow_after: float = 60.0,
@@ -160,7 +166,8 @@ class Instance:
         )
         subject = f'open handler of canvas "{self.canvas.id}"'
         try:
-            opened = await self._open_in_time(context, first)
+            with Handling("on_open"):
+                opened = await self._open_in_time(context, first)
         except BaseException as error:
             self.works.cancel(context)
             if first:
@@ -246,10 +253,11 @@ class Instance:
             )
         call = self._calls.begin(name, plan.timeout)
         try:
-            if plan.is_async and plan.draft is None:
-                result = to_json_value(await plan.call(checked, context))
-            else:
-                result = await run_plan(plan, checked, context, self._workers)
+            with Handling("an action"):
+                if plan.is_async and plan.draft is None:
+                    result = to_json_value(await plan.call(checked, context))
+                else:
+                    result = await run_plan(plan, checked, context, self._workers)
         except BaseException as error:
             is_cancelled = isinstance(error, asyncio.CancelledError)
             if context is not None and is_cancelled:
@@ -324,6 +332,10 @@ class Instance:
                 self._told, self.title, self.status = before
             raise
 
+    def start(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Start a coroutine in the instance's loop, from another thread."""
+        return start_in_loop(coroutine, self._loop)
+
     # --- Closing
 
     async def close(self, *, explicit: bool) -> None:
@@ -370,4 +382,5 @@ class Instance:
 
     async def _run_on_close(self, plan: Plan) -> None:
         context = CanvasContext[Any](self, input=copy_json(self._input), author="system")
-        await run_plan(plan, {}, context, self._workers, lambda result: None)
+        with Handling("on_close"):
+            await run_plan(plan, {}, context, self._workers, lambda result: None)

@@ -16,7 +16,7 @@ from canvas_provider.canvas.progress import Board, Line, Progress, ProgressFrame
 from canvas_provider.types import Author
 
 if TYPE_CHECKING:
-    from canvas_provider.canvas.context import SessionView
+    from canvas_provider.canvas.view import SessionView
 
 __all__ = ["ProgressListener", "Reporter"]
 

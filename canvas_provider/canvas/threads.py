@@ -1,4 +1,4 @@
-"""Daemon threads for handlers written as `def`.
+"""Daemon threads for handlers written as `def`, and their way back into the event loop.
 
 Not the event loop's executor: its threads are joined at exit, and a handler that sleeps or waits
 for a network would hold the process until Copilot kills it, state unflushed.
@@ -8,10 +8,13 @@ import asyncio
 import contextvars
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from typing import Any, Final, NamedTuple, TypeVar
 
-__all__ = ["Workers"]
+from canvas_provider.errors import CanvasProviderError, Closing
+
+__all__ = ["Workers", "start_in_loop"]
 
 T = TypeVar("T")
 
@@ -107,3 +110,27 @@ def _deliver(
     # As a value, because a future refuses StopIteration as its exception.
     if not done.cancelled():
         done.set_result((result, error))
+
+
+def start_in_loop(coroutine: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> Future[T]:
+    """Start a coroutine in the loop, from another thread. One that is not started is closed.
+
+    Raises:
+        CanvasProviderError: this is the loop's own thread, which cannot wait for itself.
+        Closing: the loop has ended.
+    """
+    try:
+        is_inside = asyncio.get_running_loop() is loop
+    except RuntimeError:
+        is_inside = False
+    if is_inside:
+        coroutine.close()
+        raise CanvasProviderError(
+            "ctx.run() is for handlers written as `def`, which run in a thread: in an "
+            "`async def`, await it"
+        )
+    try:
+        return asyncio.run_coroutine_threadsafe(coroutine, loop)
+    except RuntimeError as error:
+        coroutine.close()
+        raise Closing("The event loop has ended; nothing was done.") from error

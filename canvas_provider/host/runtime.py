@@ -14,6 +14,7 @@ from functools import partial
 from typing import Final, Self, TypeVar, cast
 
 from canvas_provider.errors import ConnectionClosed, MethodNotFound, RemoteError
+from canvas_provider.host.conversation import Conversation
 from canvas_provider.host.effect import Answer, Call, Emit, Refuse, Warn
 from canvas_provider.host.engine import CONNECTION_CLOSED, Engine
 from canvas_provider.host.link import Message, MessageListener, ProviderLink
@@ -24,8 +25,8 @@ from canvas_provider.protocol.copilot import (
     DiscoveredCanvas,
     Method,
     OpenCanvas,
-    SessionEvent,
 )
+from canvas_provider.protocol.events import SessionEvent
 from canvas_provider.types import MISSING, JSONObject, JSONValue, Missing
 from canvas_provider.wire.connection import INTERNAL_ERROR, encode_json
 from canvas_provider.wire.transports import Transport
@@ -65,6 +66,7 @@ class Runtime:
         self._tasks: set[asyncio.Task[None]] = set()
         self._last_event_id: str | None = None  # of those that would be persisted
         self._start_time = _timestamp()
+        self.conversation = Conversation(self._publish, self.list_open)
 
     async def __aenter__(self) -> Self:
         return self
@@ -226,6 +228,7 @@ class Runtime:
             event["ephemeral"] = True
         else:
             self._last_event_id = event["id"]
+            self.conversation.remember(event)
         params = {"sessionId": self.session_id, "event": cast(JSONValue, event)}
         self._notify(Method.SESSION_EVENT, params)
         for listener in tuple(self._listeners):
@@ -251,11 +254,15 @@ class Runtime:
     async def _serve(self, link: ProviderLink, method: str, params: JSONObject) -> JSONValue:
         if method == Method.CONNECT:
             return {"ok": True, "protocolVersion": PROTOCOL_VERSION}
+        talk = self.conversation.services.get(method)
         serve = self._services.get(method)
-        if serve is None:
+        if talk is None and serve is None:
             raise MethodNotFound(method)
         try:
             self._check_session(method, params.get("sessionId"))
+            if talk is not None:
+                return await talk(link, params)
+            assert serve is not None
             return await serve(self, link, params)
         except HostRefusal as refusal:
             wrapped = HostRefusal(refusal.message, method=method)
@@ -316,28 +323,6 @@ class Runtime:
         input = params.get("input", MISSING)
         return {"result": await self.invoke(field("instanceId"), field("actionName"), input)}
 
-    async def _serve_log(self, link: ProviderLink, params: JSONObject) -> JSONValue:
-        message, level = params.get("message"), params.get("level", "info")
-        if not isinstance(message, str):
-            raise HostRefusal("missing parameter 'message'")
-        if level not in ("info", "warning", "error"):
-            raise HostRefusal(f"unsupported session log level: {level}")
-        event_id = self._publish(
-            f"session.{level}",
-            {f"{level}Type": "notification", "message": message},
-            ephemeral=params.get("ephemeral") is True,
-        )
-        return {"eventId": event_id}
-
-    async def _serve_send(self, link: ProviderLink, params: JSONObject) -> JSONValue:
-        # There is no model here: the prompt is shown to whoever watches, and nothing answers.
-        prompt = params.get("prompt")
-        message_id = str(uuid.uuid4())
-        content = prompt if isinstance(prompt, str) else ""
-        data: JSONObject = {"content": content, "messageId": message_id}
-        self._publish("user.message", data, ephemeral=False)
-        return {"messageId": message_id}
-
     _services: Final[Mapping[str, Service]] = {
         Method.SESSION_RESUME: _serve_resume,
         Method.SESSION_CANVAS_LIST: _serve_list,
@@ -345,8 +330,6 @@ class Runtime:
         Method.SESSION_CANVAS_OPEN: _serve_open,
         Method.SESSION_CANVAS_CLOSE: _serve_close,
         Method.SESSION_CANVAS_ACTION_INVOKE: _serve_invoke,
-        Method.SESSION_LOG: _serve_log,
-        Method.SESSION_SEND: _serve_send,
     }
 
 

@@ -20,7 +20,8 @@ from canvas_provider.host.process import ExtensionProcess, create_environment, d
 from canvas_provider.host.runtime import HostRefusal, Runtime
 from canvas_provider.host.traffic import TrafficLog
 from canvas_provider.host.validation import Schema
-from canvas_provider.protocol.copilot import CanvasEvent, SessionEvent
+from canvas_provider.protocol.copilot import CanvasEvent
+from canvas_provider.protocol.events import SessionEvent
 from canvas_provider.types import JSONObject, JSONValue
 
 __all__ = ["Extension", "LogLine", "Status", "Workbench"]
@@ -106,6 +107,8 @@ class Workbench:
         self._changing = asyncio.Lock()
         self._is_stopping = False
         self._is_closed = False
+        self._reloading: asyncio.Task[None] | None = None
+        self.runtime.conversation.reload = self._begin_reload
         self.runtime.subscribe(self._note_event)
         self.runtime.subscribe_messages(self._note_message)
 
@@ -149,6 +152,11 @@ class Workbench:
             await self._stop(RELOAD_GRACE)
             await self._launch()
 
+    def _begin_reload(self) -> None:
+        """Reload on behalf of the extension, which cannot wait for its own end."""
+        if self._reloading is None or self._reloading.done():
+            self._reloading = asyncio.ensure_future(self.reload())
+
     async def aclose(self, grace: float) -> None:
         """End everything, within about `grace` seconds; nothing can be started any more."""
         self._is_closed = True
@@ -156,6 +164,8 @@ class Workbench:
         # A reload that was under way sees that, and starts nothing.
         async with self._changing:
             await self._stop(grace)
+        if self._reloading is not None:
+            await asyncio.wait([self._reloading])
         await self.runtime.aclose()
 
     # The process.

@@ -45,8 +45,6 @@ __all__ = [
     "SessionCanvasOpenParams",
     "SessionCapabilities",
     "SessionContext",
-    "SessionEvent",
-    "SessionEventParams",
     "SessionLogParams",
     "SessionResumeParams",
     "SessionResumeResult",
@@ -75,6 +73,16 @@ class Method(StrEnum):
     SESSION_SEND = "session.send"
     SESSION_TOOLS_ANSWER = "session.tools.handlePendingToolCall"
     SESSION_COMMANDS_ANSWER = "session.commands.handlePendingCommand"
+    SESSION_ABORT = "session.abort"
+    SESSION_GET_MESSAGES = "session.getMessages"
+    SESSION_MODEL_SWITCH_TO = "session.model.switchTo"
+    SESSION_MODEL_SWITCH_AUTO_TIER = "session.model.switchAutoTier"
+    SESSION_UI_ELICITATION = "session.ui.elicitation"
+    SESSION_EXTENSIONS_LIST = "session.extensions.list"
+    SESSION_EXTENSIONS_ENABLE = "session.extensions.enable"
+    SESSION_EXTENSIONS_DISABLE = "session.extensions.disable"
+    SESSION_EXTENSIONS_RELOAD = "session.extensions.reload"
+    SESSION_EXTENSIONS_SEND_ATTACHMENTS = "session.extensions.sendAttachmentsToMessage"
 
     # Runtime to extension: requests.
     CANVAS_OPEN = "canvas.open"
@@ -347,23 +355,6 @@ class SessionSendParams(TypedDict):
 
 
 # --- Events
-
-
-class SessionEvent(TypedDict):
-    type: str
-    data: NotRequired[JSONValue]
-    id: NotRequired[str]
-    timestamp: NotRequired[str]
-    parentId: NotRequired[str | None]
-    ephemeral: NotRequired[bool]
-    agentId: NotRequired[str]
-
-
-class SessionEventParams(TypedDict):
-    """`session.event`, a notification: the extension gets every event of its session."""
-
-    sessionId: str
-    event: SessionEvent
 
 
 class CanvasRegistryChanged(TypedDict):

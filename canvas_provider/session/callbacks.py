@@ -1,11 +1,14 @@
 """What the runtime asks of an extension besides canvases, led to whoever handles it."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from canvas_provider.errors import MethodNotFound
+from canvas_provider.protocol.events import SessionEvent
 from canvas_provider.session.command import CommandCalls
 from canvas_provider.session.contributions import Contributions
+from canvas_provider.session.events import Events
 from canvas_provider.session.runner import Runner
 from canvas_provider.session.tool_calls import ToolCalls
 from canvas_provider.types import JSONObject, JSONValue
@@ -27,11 +30,10 @@ class Callbacks:
             **CommandCalls(contributions.commands, self._runner).events,
         }
 
-    def notice(self, kind: str, event: JSONObject) -> None:
-        """Hear of an event; those that ask for nothing of ours cost a look-up."""
-        handle = self._events.get(kind)
-        if handle is not None and isinstance(data := event.get("data"), dict):
-            handle(data)
+    def listen(self, events: Events) -> None:
+        """Hear of the events that ask for something of ours, and of no others."""
+        for kind, handle in self._events.items():
+            events.on(kind, partial(_hand_over, handle))
 
     async def answer(self, method: str, params: JSONObject) -> JSONValue:
         """Answer a request.
@@ -44,3 +46,7 @@ class Callbacks:
     async def aclose(self) -> None:
         """End what still runs."""
         await self._runner.aclose()
+
+
+def _hand_over(handle: Callable[[JSONObject], None], event: SessionEvent) -> None:
+    handle(event["data"])

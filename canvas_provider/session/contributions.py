@@ -9,7 +9,8 @@ from typing import Any, Final, TypeVar, Unpack, cast
 
 from canvas_provider.canvas.results import to_json_value
 from canvas_provider.errors import DeclarationError, NotJSON
-from canvas_provider.protocol.copilot import SessionEvent, SessionResumeParams
+from canvas_provider.protocol.copilot import SessionResumeParams
+from canvas_provider.protocol.events import SessionEvent
 from canvas_provider.session.command import Command
 from canvas_provider.session.options import JoinOptions
 from canvas_provider.session.tool import Tool

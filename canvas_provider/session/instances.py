@@ -71,7 +71,7 @@ class Instances:
         canvases: Mapping[str, Canvas],
         *,
         serve: Serve,
-        view: Callable[[], InstanceSession],
+        view: Callable[[str], InstanceSession],
         reopen: Callable[[Instance, JSONValue | Missing], Awaitable[object]],
         slow_after: float,
     ) -> None:
@@ -186,7 +186,7 @@ class Instances:
             raise CanvasError(
                 "unknown_canvas", f"This extension has no canvas {params['canvasId']!r}."
             )
-        session = self._view()
+        session = self._view(params["instanceId"])
         instance = Instance(
             canvas,
             instance_id=params["instanceId"],

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
-    from canvas_provider.protocol.copilot import SessionEvent
+    from canvas_provider.protocol.events import SessionEvent
     from canvas_provider.session.command import Command
     from canvas_provider.session.tool import Tool
 

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from canvas_provider.canvas.instance import Instance
 from canvas_provider.errors import (
@@ -25,11 +25,10 @@ from canvas_provider.protocol.copilot import (
     CanvasOpenParams,
     ErrorData,
     Method,
-    SessionCapabilities,
-    SessionEvent,
     SessionResumeResult,
 )
-from canvas_provider.session.canvases import SessionCanvases
+from canvas_provider.session.api import SessionAPI, SessionParts
+from canvas_provider.session.events import EVERY_EVENT
 from canvas_provider.session.handshake import Handshake
 from canvas_provider.session.instances import Instances, Served
 from canvas_provider.session.view import InstanceSession
@@ -46,8 +45,6 @@ logger = logging.getLogger("canvas_provider.session")
 
 INTERNAL_ERROR: Final = -32603
 INVALID_PARAMS: Final = -32602
-
-EVERY_EVENT: Final = "*"
 
 _CALL_FIELDS: Final = {
     Method.CANVAS_OPEN: ("instanceId", "canvasId", "extensionId", "sessionId"),
@@ -71,7 +68,7 @@ class WebStack(Protocol):
         """Free every port."""
 
 
-class Session:
+class Session(SessionAPI):
     """A joined session.
 
     Get one from `join_session`; a handler finds it as `ctx.session`. It ends when the runtime
@@ -88,7 +85,6 @@ class Session:
         on_lost: Callable[[], None] = _nothing,
         on_closed: Callable[[], None] = _nothing,
     ) -> None:
-        self.session_id: Final = handshake.session_id
         self._handshake = handshake
         self._web = web
         self._on_lost = on_lost
@@ -99,21 +95,20 @@ class Session:
             on_notification=self._notice,
             connection=handshake.connection,
         )
+        parts = SessionParts(self._peer, handshake.session_id)
+        super().__init__(parts)
+        handshake.connection.ignores = parts.events.ignores
         self._instances = Instances(
             handshake.canvases,
             serve=web.serve,
-            view=lambda: InstanceSession(self),
+            view=lambda instance_id: InstanceSession(parts, instance_id),
             reopen=self._open_again,
             slow_after=handshake.settings.slow_action,
         )
-        self._resumed: SessionResumeResult | None = None
-        self._listeners: dict[str, list[Callable[[SessionEvent], object]]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closing: asyncio.Task[None] | None = None
         self._closed = asyncio.Event()
         self._waiting = 0
-        self.canvas: Final = SessionCanvases(self._peer, self.session_id)
-        """The runtime's canvases: `list`, `list_open`, `open`, `close`, `invoke`."""
         self._callbacks = self._contribute()
 
     def _contribute(self) -> "Callbacks | None":
@@ -122,9 +117,12 @@ class Session:
             return None
         from canvas_provider.session.callbacks import Callbacks
 
+        events = self._parts.events
         if contributions.on_event is not None:
-            self.on(EVERY_EVENT, contributions.on_event)
-        return Callbacks(contributions, self, self._peer)
+            events.on(EVERY_EVENT, contributions.on_event)
+        callbacks = Callbacks(contributions, self, self._peer)
+        callbacks.listen(events)
+        return callbacks
 
     # --- Joining and leaving
 
@@ -142,8 +140,10 @@ class Session:
         await asyncio.wait((connected, resumed))
         try:
             connected.result()
-            self._resumed = cast(SessionResumeResult, resumed.result())
-            self._take_environment(self._resumed)
+            answer = resumed.result()
+            result = cast(SessionResumeResult, answer if isinstance(answer, dict) else {})
+            self._take_environment(result)
+            self._parts.facts.join(result)
         except RemoteError as error:
             await self.aclose()
             raise JoinError(f"Copilot refused this extension: {error.message}") from None
@@ -172,7 +172,7 @@ class Session:
     @property
     def joined(self) -> bool:
         """True once Copilot has taken us in, also after the end."""
-        return self._resumed is not None
+        return self._parts.facts.is_joined
 
     @property
     def closed(self) -> bool:
@@ -214,67 +214,9 @@ class Session:
             logger.exception("the shutdown failed in part")
         finally:
             await self._peer.aclose()
+            self._parts.end()
             self._closed.set()
             self._on_closed()
-
-    # --- What an extension may ask
-
-    @property
-    def workspace_path(self) -> str | None:
-        """A folder that belongs to this session, absolute; None if the host has none."""
-        return None if self._resumed is None else self._resumed.get("workspacePath")
-
-    @property
-    def capabilities(self) -> SessionCapabilities:
-        """What the host can do; `{"ui": {"canvases": True}}` if it renders canvases."""
-        return {} if self._resumed is None else self._resumed.get("capabilities", {})
-
-    async def log(
-        self,
-        message: str,
-        *,
-        level: Literal["info", "warning", "error"] = "info",
-        ephemeral: bool = False,
-    ) -> str:
-        """Show a line in the session's timeline and return its event id.
-
-        Args:
-            ephemeral: the line is not kept with the session.
-        """
-        params: JSONObject = {"message": message, "level": level}
-        if ephemeral:
-            params["ephemeral"] = True
-        result = await self._request(Method.SESSION_LOG, params)
-        return _text(result, "eventId")
-
-    async def send(self, prompt: str, *, mode: Literal["enqueue", "immediate"] = "enqueue") -> str:
-        """Send a prompt to the agent, as if the user had typed it, and return the message id.
-
-        It starts a turn. During a turn, `enqueue` makes it the next one and `immediate` steers the
-        running one. The call does not wait for the agent.
-        """
-        result = await self._request(Method.SESSION_SEND, {"prompt": prompt, "mode": mode})
-        return _text(result, "messageId")
-
-    def on(self, event: str, listener: Callable[[SessionEvent], object]) -> Callable[[], None]:
-        """Call `listener` with each session event of this type; `"*"` is every type.
-
-        A coroutine function is started as a task. What a listener raises is logged, nothing more.
-
-        Returns:
-            A function that stops it; calling that twice does no harm.
-        """
-        listeners = self._listeners.setdefault(event, [])
-        listeners.append(listener)
-
-        def stop() -> None:
-            if listener in listeners:
-                listeners.remove(listener)
-
-        return stop
-
-    async def _request(self, method: Method, params: JSONObject) -> JSONValue:
-        return await self._peer.request(method, {"sessionId": self.session_id, **params})
 
     async def _open_again(self, instance: Instance, input: JSONValue | Missing) -> None:
         await self.canvas.open(
@@ -314,39 +256,11 @@ class Session:
             raise RemoteError(INTERNAL_ERROR, error.message, cast(JSONObject, data)) from None
 
     def _notice(self, method: str, params: JSONValue) -> None:
-        """Hear a notification. Those nobody listens to cost next to nothing."""
-        if method != Method.SESSION_EVENT or not (self._listeners or self._callbacks):
-            return
-        event = params.get("event") if isinstance(params, dict) else None
-        if not isinstance(event, dict) or not isinstance(kind := event.get("type"), str):
-            return
-        if self._callbacks is not None:
-            self._callbacks.notice(kind, event)
-        for name in (kind, EVERY_EVENT):
-            for listener in tuple(self._listeners.get(name, ())):
-                self._tell(listener, cast(SessionEvent, event))
-
-    def _tell(self, listener: Callable[[SessionEvent], object], event: SessionEvent) -> None:
-        try:
-            outcome = listener(event)
-        except (Exception, SystemExit):
-            logger.exception("a listener for %s failed", event["type"])
-            return
-        if asyncio.iscoroutine(outcome):
-            self._spawn(self._listen(outcome, event["type"]))
-
-    async def _listen(self, outcome: Coroutine[Any, Any, object], kind: str) -> None:
-        try:
-            await outcome
-        except (Exception, SystemExit):
-            logger.exception("a listener for %s failed", kind)
+        """Hear a notification. Of most events not even this much is done: see `Events.ignores`."""
+        if method == Method.SESSION_EVENT:
+            self._parts.events.tell(params)
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _text(result: JSONValue, name: str) -> str:
-    value = result.get(name) if isinstance(result, dict) else None
-    return value if isinstance(value, str) else ""

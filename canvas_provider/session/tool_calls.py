@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from canvas_provider.canvas.dispatch import is_failure, run_plan, translate
+from canvas_provider.canvas.handling import Handling
 from canvas_provider.canvas.results import ToolResult, to_json_value
 from canvas_provider.canvas.signature import Plan
 from canvas_provider.errors import CanvasError
@@ -73,9 +74,10 @@ class ToolCalls:
         )
         try:
             plan.validator.check(checked)
-            result: JSONValue = await run_plan(
-                plan, checked, context, self._runner.workers, _to_result
-            )
+            with Handling("a tool"):
+                result: JSONValue = await run_plan(
+                    plan, checked, context, self._runner.workers, _to_result
+                )
             return result
         except BaseException as error:
             if not is_failure(error):

@@ -22,7 +22,8 @@ from canvas_provider.errors import ConnectionClosed, MethodNotFound, RemoteError
 from canvas_provider.host.link import Message
 from canvas_provider.host.process import STRIPPED, ChildProcess
 from canvas_provider.host.traffic import TrafficLog
-from canvas_provider.protocol.copilot import Method, SessionEvent
+from canvas_provider.protocol.copilot import Method
+from canvas_provider.protocol.events import SessionEvent
 from canvas_provider.protocol.hosting import HostMethod
 from canvas_provider.testing.copilot_binary import CopilotCLINotFound, find_copilot_cli
 from canvas_provider.testing.copilot_session import Answers, CLISession, Handler

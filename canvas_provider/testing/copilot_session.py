@@ -15,8 +15,8 @@ from canvas_provider.protocol.copilot import (
     DiscoveredCanvas,
     Method,
     OpenCanvas,
-    SessionEvent,
 )
+from canvas_provider.protocol.events import SessionEvent
 from canvas_provider.protocol.hosting import APPROVE, REJECT, HostMethod, RequestEvent
 from canvas_provider.testing.model import ScriptedModel
 from canvas_provider.types import MISSING, JSONObject, JSONValue, Missing

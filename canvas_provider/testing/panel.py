@@ -31,7 +31,8 @@ from canvas_provider.errors import (
     UnknownAction,
 )
 from canvas_provider.host.runtime import HostRefusal, Message, Runtime
-from canvas_provider.protocol.copilot import CanvasEvent, OpenCanvas, SessionEvent
+from canvas_provider.protocol.copilot import CanvasEvent, OpenCanvas
+from canvas_provider.protocol.events import SessionEvent
 from canvas_provider.session.handshake import Handshake
 from canvas_provider.session.session import Session
 from canvas_provider.state.memory import MemoryStore

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Literal
 
-from canvas_provider.protocol.copilot import SessionEvent
+from canvas_provider.protocol.events import SessionEvent
 
 __all__ = ["Timeline", "TimelineLine"]
 

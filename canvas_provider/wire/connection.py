@@ -146,6 +146,7 @@ class Connection:
         dumps: Writes a body; raises TypeError, ValueError or RecursionError on what JSON cannot
             carry. The `send_*` methods let that through and have then queued nothing.
         on_message: Sees the body of every message.
+        ignores: Says of a body that nobody wants to know what is in it: it is not even parsed.
     """
 
     def __init__(
@@ -155,11 +156,13 @@ class Connection:
         loads: Callable[[bytes], JSONValue] = decode_json,
         dumps: Callable[[JSONValue], bytes] = encode_json,
         on_message: Tap | None = None,
+        ignores: Callable[[bytes], bool] | None = None,
     ) -> None:
         self.loads = loads
-        """May be replaced at any time, as `dumps` and `on_message` may."""
+        """May be replaced at any time, as the other arguments may."""
         self.dumps = dumps
         self.on_message = on_message
+        self.ignores = ignores
         self.ended = False
         """Whether nothing more will come."""
         self._decoder = FrameDecoder(max_frame_size)
@@ -263,6 +266,8 @@ class Connection:
     def _receive_body(self, body: bytes) -> None:
         if self.on_message is not None:
             self.on_message("in", body)
+        if self.ignores is not None and self.ignores(body):
+            return
         try:
             message = self.loads(body)
         except (ValueError, RecursionError):

@@ -1,33 +1,16 @@
 """Instances without a session: what the host would be told is written down instead."""
 
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from canvas_provider.canvas.declaration import Canvas, create_canvas
 from canvas_provider.canvas.instance import Instance
-from canvas_provider.protocol.copilot import SessionCapabilities, SessionEvent
+from canvas_provider.canvas.view import SessionView
 from canvas_provider.state.memory import MemoryStore
 from canvas_provider.state.registry import StateRegistry
-
-
-class Session:
-    """The session as handlers see it."""
-
-    working_directory: str | None = "/project"
-    workspace_path = "/workspace"
-    capabilities: SessionCapabilities = {}
-    canvas: Any = None
-
-    async def log(self, message: str, *, level: str = "info", ephemeral: bool = False) -> str:
-        return "event"
-
-    async def send(self, prompt: str, *, mode: str = "enqueue") -> str:
-        return "message"
-
-    def on(self, event: str, listener: Callable[[SessionEvent], object]) -> Callable[[], None]:
-        return lambda: None
 
 
 class Make:
@@ -52,7 +35,7 @@ class Make:
             instance_id=instance_id,
             session_id="session",
             extension_id="project:kanban",
-            session=Session(),
+            session=cast(SessionView, SimpleNamespace(working_directory="/project")),
             **given,
         )
         self.instances.append(instance)

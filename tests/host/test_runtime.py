@@ -10,7 +10,7 @@ import pytest
 from canvas_provider.errors import ConnectionClosed, RemoteError
 from canvas_provider.host.link import Message, ProviderLink
 from canvas_provider.host.runtime import HostRefusal, Runtime
-from canvas_provider.protocol.copilot import SessionEvent
+from canvas_provider.protocol.events import SessionEvent
 from canvas_provider.types import JSONObject, JSONValue
 from canvas_provider.wire.peer import Peer
 from canvas_provider.wire.transports import memory_pair
@@ -312,6 +312,7 @@ async def test_log_and_send_become_events(runtime: Runtime) -> None:
     assert seen == [
         ("session.warning", {"warningType": "notification", "message": "careful"}),
         ("user.message", {"content": "Go on.", "messageId": sent["messageId"]}),
+        ("session.idle", {"mode": "interactive"}),
     ]
 
 

@@ -14,7 +14,7 @@ from canvas_provider.config import Settings
 from canvas_provider.errors import RemoteError
 from canvas_provider.host.registry import HostRefusal
 from canvas_provider.host.runtime import Runtime
-from canvas_provider.protocol.copilot import SessionEvent
+from canvas_provider.protocol.events import SessionEvent
 from canvas_provider.types import JSONObject, JSONValue
 from canvas_provider.wire.peer import Peer
 from canvas_provider.wire.transports import memory_pair
