@@ -49,6 +49,11 @@ def set_aside(path: Path, companions: Iterable[str] = (), *, alone: bool = False
 def explain(error: OSError, path: Path) -> str:
     """Tell what the system says of `path`, and what a person can do about it."""
     reason = error.strerror or type(error).__name__
+    name = os.fsdecode(error.filename or path)
+    if error.errno == errno.ELOOP:
+        return f"{name} is a link, and is not followed: remove it"
+    if error.errno in (errno.EISDIR, errno.ENXIO):
+        return f"{name} is no file: remove it"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"{reason}; free some space on the disk of {path.parent}, then try again"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):

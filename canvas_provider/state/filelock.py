@@ -40,7 +40,8 @@ class FileLock:
         self._descriptor = -1
 
     def __enter__(self) -> Path:
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+        # A link is not followed: whoever put it there chose the file that would be made.
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
         self._descriptor = os.open(self._lock, flags, 0o600)
         try:
             self._wait()

@@ -6,6 +6,7 @@ aside, whole. Everything here that waits for a disk runs in a thread.
 """
 
 import contextlib
+import errno
 import json
 import logging
 import os
@@ -31,6 +32,12 @@ logger = logging.getLogger("canvas_provider.state")
 
 FORMAT: Final = 1
 """Of the file: `{"canvas_provider": FORMAT, "revision": ..., "state": ...}`."""
+
+MAX_REVISION: Final = 2**52
+"""The largest number that is taken from a file: a page counts exactly up to twice that."""
+
+READ_ONLY: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+"""What the system says where nothing may be written."""
 
 LOOK_EVERY: Final = 0.5
 """Seconds between two looks at watched files; more when there are many."""
@@ -72,13 +79,21 @@ class Files:
 
     async def load(self, key: str, since: int) -> Stored | None:
         """See `JSONFileStore.load`."""
-        return await self._offload.run(lambda: self._load(key, since))
+        try:
+            return await self._offload.run(lambda: self._load(key, since))
+        finally:
+            self._tell(key)
 
     async def commit(
         self, key: str, expected_revision: int, document: JSONValue, revision: Revision
     ) -> None:
         """See `JSONFileStore.commit`."""
-        await self._offload.run(lambda: self._commit(key, expected_revision, document, revision))
+        try:
+            await self._offload.run(
+                lambda: self._commit(key, expected_revision, document, revision)
+            )
+        finally:
+            self._tell(key)
 
     def is_current(self, key: str, revision: int) -> bool:
         """See `JSONFileStore.is_current`."""
@@ -92,12 +107,18 @@ class Files:
 
     def _load(self, key: str, since: int) -> Stored | None:
         try:
-            with self._locked(key) as path:
-                stored = self._read(key, path).stored
-                history = self._histories.get(key)
-                if stored is None or history is None:
-                    return stored
-                return stored._replace(history=history.after(since))
+            try:
+                with self._locked(key) as path:
+                    stored = self._read(key, path).stored
+            except OSError as error:
+                if error.errno not in READ_ONLY:
+                    raise
+                # Nobody can lock it here, but then nobody can replace it in two steps either.
+                stored = self._read(key, self._real_path(key)).stored
+            history = self._histories.get(key)
+            if stored is None or history is None:
+                return stored
+            return stored._replace(history=history.after(since))
         except OSError as error:
             raise StoreError(
                 f"the state of {key!r} cannot be read: {explain(error, self.path(key))}"
@@ -126,9 +147,12 @@ class Files:
 
     def _locked(self, key: str) -> FileLock:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # A link is followed, so that a board may live elsewhere, say in a repository.
-        path = Path(os.path.realpath(self.path(key)))
+        path = self._real_path(key)
         return FileLock(path.with_name(f".{path.name}.lock"), path)
+
+    def _real_path(self, key: str) -> Path:
+        # A link is followed, so that a board may live elsewhere, say in a repository.
+        return Path(os.path.realpath(self.path(key)))
 
     def _read(self, key: str, path: Path) -> _Known:
         """Read the file if it is another than we know, and give it its revision."""
@@ -159,7 +183,10 @@ class Files:
             )
             logger.warning("%s in %s", text, path.parent)
             raise DamagedDocument(text) from None
-        if before is None or revision > before.revision:
+        if before is None:
+            # A document that is stored has a revision, whatever somebody made of the number.
+            return Stored(revision or 1, document)
+        if revision > before.revision:
             return Stored(revision, document)
         if revision == before.revision and equal(document, before.document):
             return before
@@ -171,6 +198,8 @@ class Files:
     def watch(self, key: str, listener: Callable[[], None]) -> Callable[[], None]:
         """See `JSONFileStore.watch`."""
         self._listeners.setdefault(key, []).append(listener)
+        known = self._known.get(key)
+        self._told.setdefault(key, _mark(self.path(key)) if known is None else known.mark)
         if self._ticker is None:
             self._ticker = Ticker(self._look, self._interval)
 
@@ -180,6 +209,7 @@ class Files:
                 listeners.remove(listener)
             if not listeners:
                 self._listeners.pop(key, None)
+                self._told.pop(key, None)
             if not self._listeners:
                 self._stop()
 
@@ -189,16 +219,18 @@ class Files:
         return max(LOOK_EVERY, 0.002 * len(self._listeners))
 
     def _look(self) -> None:
-        """Tell those who watch a file that it is another than the one we know, once."""
-        for key, listeners in list(self._listeners.items()):
-            known = self._known.get(key)
-            mark = _mark(self.path(key))
-            if known is None or mark == known.mark:
-                self._told.pop(key, None)
-            elif self._told.get(key, _NEVER) != mark:
-                self._told[key] = mark
-                for listener in list(listeners):
-                    listener()
+        for key in list(self._listeners):
+            self._tell(key)
+
+    def _tell(self, key: str) -> None:
+        """Tell those who watch a file that it is another than it was, once.
+
+        That it is known here says nothing: another state of this store may have loaded it.
+        """
+        if key in self._listeners and (mark := _mark(self.path(key))) != self._told[key]:
+            self._told[key] = mark
+            for listener in list(self._listeners[key]):
+                listener()
 
     def _stop(self) -> None:
         if self._ticker is not None:
@@ -209,9 +241,6 @@ class Files:
         """End the threads and look no more."""
         self._stop()
         self._offload.close()
-
-
-_NEVER: Final = _Mark(-1, -1, -1)
 
 
 def _mark(path: Path) -> _Mark | None:
@@ -236,8 +265,10 @@ def _understand(content: bytes) -> tuple[int, JSONValue]:
     if not content.strip(b"\0 \t\r\n"):
         raise ValueError("it is empty")
     try:
-        # Windows editors like to begin with a byte order mark.
-        found: Any = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse_constant)
+        # Windows editors like to begin with a byte order mark, and one or the other writes UTF-16.
+        found: Any = json.loads(
+            content, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twice
+        )
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8") from None
     except (json.JSONDecodeError, RecursionError) as error:
@@ -245,17 +276,31 @@ def _understand(content: bytes) -> tuple[int, JSONValue]:
         raise ValueError(f"it is not JSON{where}") from None
     if not isinstance(found, dict) or "canvas_provider" not in found:
         raise ValueError('it has no "canvas_provider" format number')
-    version, revision = found["canvas_provider"], found.get("revision")
+    version = found["canvas_provider"]
     if type(version) is int and version > FORMAT:
         raise StoreError(
             f"a newer version of canvas_provider wrote the state (format {version}): upgrade"
         )
-    if version != FORMAT or type(revision) is not int or revision < 0 or "state" not in found:
-        raise ValueError('it lacks a proper "revision" or "state"')
+    if type(version) is not int or version != FORMAT or "state" not in found:
+        raise ValueError(f'it lacks the format number {FORMAT} or a "state"')
     try:
-        return revision, ensure_json(found["state"])
+        return _revision_of(found), ensure_json(found["state"])
     except NotJSON as error:
         raise ValueError(str(error)) from None
+
+
+def _revision_of(found: dict[str, Any]) -> int:
+    """Return the number in a file; 0 if it is none, for what counts is what somebody wrote."""
+    revision = found.get("revision")
+    return revision if type(revision) is int and 0 < revision <= MAX_REVISION else 0
+
+
+def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        # Which of the two was meant? The next commit would drop the other one.
+        raise ValueError("an object in it has the same key twice")
+    return found
 
 
 def _refuse_constant(name: str) -> None:
@@ -265,8 +310,11 @@ def _refuse_constant(name: str) -> None:
 def _replace(path: Path, content: bytes) -> _Mark | None:
     """Put `content` in place of the file at `path`: all of it, on the disk, or nothing."""
     temporary = path.with_name(f".{path.name}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(temporary, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    # Left by a process that was killed. Whatever it is, a link or a pipe, it is not written to.
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(temporary, flags, 0o600)
     try:
         try:
             os.fchmod(descriptor, 0o600) if hasattr(os, "fchmod") else None

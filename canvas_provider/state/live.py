@@ -12,7 +12,13 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from canvas_provider.errors import DamagedDocument, PatchError, RevisionConflict, StateError
+from canvas_provider.errors import (
+    DamagedDocument,
+    PatchError,
+    RevisionConflict,
+    StateError,
+    StoreError,
+)
 from canvas_provider.state.document import Change, Document
 from canvas_provider.state.history import History, Revision
 from canvas_provider.state.inverse import invert
@@ -36,7 +42,7 @@ class LiveDocument:
         self.loop = asyncio.get_running_loop()
         self.history = History()
         self.damage: str | None = None
-        """What was found instead of a document when it was opened, for people to read."""
+        """What was found instead of a document, and set aside, for people to read."""
         self.epoch = _new_epoch()
         """Tells this document from another that had the same revision numbers."""
         self._store = store
@@ -51,6 +57,8 @@ class LiveDocument:
         self._storing = False
         self._told = False
         """The store told of a change at a moment when it could not be taken."""
+        self._whole = False
+        """The document here has more than the stored one: operations do not lead from that."""
         self._saving: asyncio.Task[None] | None = None
 
     async def load(self) -> None:
@@ -134,13 +142,15 @@ class LiveDocument:
                 previous + 1, operations, author, action, time.time(), previous, inverse, reverts
             )
             self._storing = True
-            storing = self._store.commit(self._key, previous, value, revision)
+            told = revision._replace(ops=[], inverse=[]) if self._whole else revision
+            storing = self._store.commit(self._key, previous, value, told)
             if self._store.immediate:
                 await storing
             else:
                 cancelled, failure = await self._finish(storing)
                 if failure is not None:
                     raise failure
+            self._whole = False
             change.complete()
             self._publish(revision)
         except RevisionConflict as conflict:
@@ -186,10 +196,30 @@ class LiveDocument:
             self._saving = None
         return cancelled, task.exception()
 
+    async def _reload(self) -> Stored | None:
+        """Load what others have made of the document.
+
+        When they damaged it, say by a comma too many, what they left was set aside, and the
+        document goes on here as it was. It has an earlier revision then, as after a reset.
+        """
+        try:
+            return await self._store.load(self._key, self.document.revision)
+        except DamagedDocument as error:
+            self.damage = str(error)
+        if self.document.revision == 0:
+            return None
+        value = self.document.value
+        begun = Revision(1, [], "system", None, time.time(), 0, [])
+        try:
+            await self._store.commit(self._key, 0, value, begun)
+        except RevisionConflict:
+            # Another process has put its own in place: there is one again.
+            return await self._store.load(self._key)
+        return Stored(1, value)
+
     async def _take(self) -> None:
         """Make what the store has the current revision. The turn must be ours."""
-        stored = await self._store.load(self._key, self.document.revision)
-        self._advance(await self._fill(stored))
+        self._advance(await self._fill(await self._reload()))
 
     async def _fill(self, stored: Stored | None) -> Stored:
         """Return what is stored, of the state's type in every field; the seed, if nothing is.
@@ -208,6 +238,11 @@ class LiveDocument:
             await self._store.commit(self._key, stored.revision, filled, revision)
         except RevisionConflict:
             # Somebody else was faster: theirs is as good as ours, and is taken at the next change.
+            return Stored(stored.revision, filled)
+        except StoreError as error:
+            # It can be read, and shown. The next commit cannot build on what is stored.
+            logger.warning("What the stored state lacks cannot be stored: %s", error)
+            self._whole = True
             return Stored(stored.revision, filled)
         finally:
             self._storing = False
@@ -248,6 +283,9 @@ class LiveDocument:
         self._listeners = [*self._listeners, listener]
         if self._unwatch is None:
             self._unwatch = self._store.watch(self._key, self._on_stored)
+            if not self._store.is_current(self._key, self.document.revision):
+                # Changed since it was loaded; a store tells of what comes from now on.
+                self._on_stored()
 
         def unsubscribe() -> None:
             self._listeners = [known for known in self._listeners if known is not listener]

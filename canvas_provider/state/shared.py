@@ -110,7 +110,7 @@ class SharedState(Generic[S]):
 
     @property
     def damage(self) -> str | None:
-        """What was found instead of a document at the start and set aside, for people to read."""
+        """What was found instead of a document, and was set aside, for people to read."""
         return self._live.damage
 
     @property

@@ -138,8 +138,14 @@ async def test_a_lock_that_somebody_keeps_is_not_waited_for_forever(
         b"\0" * 50,
         b'{"canvas_provider": 1, "revision": 1, "state": {"a": NaN}}',
         b'{"canvas_provider": 1, "revision": 1, "state": {"a": 99999999999999999999}}',
-        b'{"canvas_provider": 1, "revision": "1", "state": {}}',
-        b'{"canvas_provider": 1, "revision": true, "state": {}}',
+        b'{"canvas_provider": true, "revision": 1, "state": {}}',
+        b'{"canvas_provider": 1, "revision": 1, "state": {"a": 1, "a": 2}}',
+        b'{"canvas_provider": 1, "revision": 1, "state": {}, "state": {"a": 2}}',
+        b'{"canvas_provider": 1, "revision": 1, "state": {"a": 1e999}}',
+        b'{"canvas_provider": 1, "revision": 1, "state": {"a": "\\ud800"}}',
+        b'{"canvas_provider": 1, "revision": 1, "state": {}} // mine',
+        b'{"canvas_provider": 1, "revision": 1, "state": {"a": "\xe9"}}',
+        b'{"canvas_provider": 1, "revision": %s, "state": {}}' % (b"9" * 5000),
         b'{"canvas_provider": 1, "revision": 1}',
         b'{"canvas_provider": "1", "revision": 1, "state": {}}',
         b'{"cards": []}',
@@ -178,10 +184,122 @@ async def test_the_report_shows_nothing_of_the_file(
     assert "hunter2" not in str(caught.value) + caplog.text
 
 
-async def test_a_byte_order_mark_is_no_damage(tmp_path: Path) -> None:
-    text = '{"canvas_provider": 1, "revision": 3, "state": {"a": "é"}}'
-    (tmp_path / "board.json").write_text(text, "utf-8-sig")
-    assert await held(JSONFileStore(tmp_path), "board") == (3, {"a": "é"})
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+async def test_what_editors_write_on_windows_is_no_damage(
+    tmp_path: Path, encoding: str, end: str
+) -> None:
+    text = '{"canvas_provider": 1,\n"revision": 3,\n"state": {"a": "é"}}\n'.replace("\n", end)
+    (tmp_path / "board.json").write_bytes(text.encode(encoding))
+    store = JSONFileStore(tmp_path)
+    assert await held(store, "board") == (3, {"a": "é"})
+    await commit(store, "board", 3, {"a": "è"}, [])
+    assert json.loads((tmp_path / "board.json").read_text("utf-8"))["revision"] == 4
+
+
+NUMBERS = ["0", "-1", "true", "null", '"7"', "1.0", "1e3", str(2**53 + 1), "1" + "0" * 400, None]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+async def test_a_revision_that_is_none_does_not_cost_the_edit(
+    tmp_path: Path, number: str | None
+) -> None:
+    field = "" if number is None else f'"revision": {number},'
+    text = f'{{"canvas_provider": 1, {field} "state": {{"mine": 1}}}}'
+    store = JSONFileStore(tmp_path)
+    (tmp_path / "board.json").write_text(text, "utf-8")
+    assert await held(store, "board") == (1, {"mine": 1}), "found so, at the start"
+
+    state = await SharedState.open(store, "other", initial=dict)
+    await state.update(lambda draft: draft.update(a=1))
+    await state.update(lambda draft: draft.update(a=2))
+    store.path("other").write_text(text, "utf-8")
+    await state.update(lambda draft: draft.update(ours=2))
+    assert (state.revision, state.document) == (4, {"mine": 1, "ours": 2}), "edited meanwhile"
+    assert await held(JSONFileStore(tmp_path), "other") == (4, state.document)
+    assert [name for name in os.listdir(tmp_path) if "damaged" in name] == []
+
+
+async def test_a_file_damaged_by_an_editor_is_set_aside_and_the_board_goes_on(
+    tmp_path: Path,
+) -> None:
+    """A comma too many is saved quickly; what was on the board must not go with it."""
+    store = JSONFileStore(tmp_path)
+    state = await SharedState.open(store, "board", initial=lambda: {"a": 1})
+    await state.update(lambda draft: draft.update(a=2))
+    await state.update(lambda draft: draft.update(b=3))
+    epoch = state.version.epoch
+    broken = store.path("board").read_bytes().replace(b"}", b",}")
+    store.path("board").write_bytes(broken)
+    await state.update(lambda draft: draft.update(c=4))
+    assert state.document == {"a": 2, "b": 3, "c": 4}
+    (aside,) = damaged(tmp_path)
+    assert aside.read_bytes() == broken
+    assert state.damage is not None
+    assert aside.name in state.damage
+    assert state.version.epoch != epoch, "numbers come again, so a page gets all of it"
+    assert await held(JSONFileStore(tmp_path), "board") == (state.revision, state.document)
+
+
+async def test_a_seed_that_was_never_stored_is_not_stored_for_a_damaged_file(
+    tmp_path: Path,
+) -> None:
+    store = JSONFileStore(tmp_path)
+    state = await SharedState.open(store, "board", initial=lambda: {"a": 1})
+    store.path("board").write_text("{", "utf-8")
+    await state.update(lambda draft: None)
+    assert (state.revision, state.document) == (0, {"a": 1})
+    assert len(damaged(tmp_path)) == 1
+    assert not store.path("board").exists()
+
+
+async def test_the_one_who_puts_a_document_in_place_of_a_damaged_file_is_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = JSONFileStore(tmp_path)
+    state = await SharedState.open(store, "board", initial=lambda: {"a": 1})
+    await state.update(lambda draft: draft.update(a=2))
+    store.path("board").write_text("{", "utf-8")
+    load, others = store.load, JSONFileStore(tmp_path)
+
+    async def load_and_be_late(key: str, since: int = 0) -> Any:
+        try:
+            return await load(key, since)
+        except DamagedDocument:
+            await commit(others, "board", 0, {"theirs": 1}, [])
+            raise
+
+    monkeypatch.setattr(store, "load", load_and_be_late)
+    await state.update(lambda draft: draft.update(ours=2))
+    assert state.document == {"theirs": 1, "ours": 2}
+
+
+async def test_two_states_of_one_store_hear_of_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "LOOK_EVERY", 0.01)
+    store = JSONFileStore(tmp_path)
+    one = await SharedState.open(store, "board", initial=dict)
+    other = await SharedState.open(store, "board", initial=dict)
+    await one.update(lambda draft: draft.update(early=1))
+    heard: asyncio.Queue[Revision] = asyncio.Queue()
+    other.subscribe(heard.put_nowait)
+
+    async def hear(key: str) -> None:
+        async with asyncio.timeout(5):
+            assert [op["path"] for op in (await heard.get()).ops] == [f"/{key}"]
+
+    await hear("early")
+    await one.update(lambda draft: draft.update(late=1))
+    await hear("late")
+    rewrite(store.path("board"), lambda found: found["state"].update(edit=1))
+    await one.update(lambda draft: None)
+    await hear("edit")
+    assert one.document == other.document
+    await other.update(lambda draft: draft.update(own=1))
+    await hear("own")
+    assert heard.empty()
+    await store.aclose()
 
 
 async def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
@@ -268,6 +386,23 @@ async def test_a_link_is_followed_and_stays_a_link(tmp_path: Path) -> None:
     await commit(store, "board", 0, CARDS, [])
     assert link.is_symlink()
     assert json.loads((tmp_path / "elsewhere" / "real.json").read_text("utf-8"))["state"] == CARDS
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
+async def test_a_document_that_is_a_link_is_edited_and_saved_where_it_is(tmp_path: Path) -> None:
+    """People keep such files in a repository, and link to them."""
+    (tmp_path / "repository").mkdir()
+    real = tmp_path / "repository" / "board.json"
+    await commit(JSONFileStore(real.parent), "board", 0, {"a": 1}, [])
+    store = JSONFileStore(tmp_path / "store")
+    (tmp_path / "store").mkdir()
+    store.path("board").symlink_to(Path("..", "repository", "board.json"))
+    state = await SharedState.open(store, "board")
+    rewrite(real, lambda found: found["state"].update(b=2))
+    await state.update(lambda draft: draft.update(c=3))
+    assert store.path("board").is_symlink()
+    assert await held(JSONFileStore(real.parent), "board") == (3, {"a": 1, "b": 2, "c": 3})
+    assert [path.name for path in (tmp_path / "store").iterdir()] == ["board.json"]
 
 
 async def test_the_session_says_where_files_live_if_the_author_does_not(tmp_path: Path) -> None:
