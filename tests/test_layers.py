@@ -55,7 +55,7 @@ LAYERS: Final = {
         {"starlette", "jsonschema", "referencing"} | JSON,
         {"copilot": "host.copilot"},
     ),
-    "sdk": Layer({"canvas", "web", "session"}, {"copilot"}),
+    "sdk": Layer({"wire", "protocol", "canvas", "web", "session"}, {"copilot"}),
     "ahp": Layer({"host", "wire", "protocol"}, {"aiohttp"}),
     "testing": Layer(CORE | {"ahp", "cli"}, {"httpx", "starlette"}, {"pytest": "testing.plugin"}),
     "cli": Layer(CORE | {"", "ahp", "sdk"}, {"click", "watchfiles"}),
