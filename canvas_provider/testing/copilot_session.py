@@ -83,10 +83,17 @@ class CLISession:
 
     # The agent
 
-    async def ask(self, prompt: str, **options: Any) -> str:
+    async def ask(
+        self,
+        prompt: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        **options: Any,
+    ) -> str:
         """Send a prompt, wait for the end of the turn, and return the agent's last words.
 
         Args:
+            timeout: Seconds for the turn; default, as everywhere here: that of `CopilotCLI`.
             options: More fields of `session.send`, as on the wire.
 
         Raises:
@@ -95,7 +102,7 @@ class CLISession:
         """
         start = len(self.events)
         await self.send(prompt, **options)
-        await self._wait(lambda: self._ended(start), "the end of the turn")
+        await self._wait(lambda: self._ended(start), "the end of the turn", timeout)
         if self._model is not None:
             self._model.check()
         said = ""
@@ -113,7 +120,11 @@ class CLISession:
         return str(cast(JSONObject, result)["messageId"])
 
     async def wait_for(
-        self, kind: str, where: Callable[[JSONObject], bool] = lambda data: True
+        self,
+        kind: str,
+        where: Callable[[JSONObject], bool] = lambda data: True,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
     ) -> JSONObject:
         """Return the data of the next event of this type, which may be here already.
 
@@ -131,7 +142,7 @@ class CLISession:
                     return _data(event)
             return None
 
-        return await self._wait(find, f"an event {kind!r}")
+        return await self._wait(find, f"an event {kind!r}", timeout)
 
     def data_of(self, kind: str) -> list[JSONObject]:
         """The data of every event of this type so far."""
@@ -167,23 +178,33 @@ class CLISession:
     async def close(self, instance_id: str) -> None:
         await self.request(Method.SESSION_CANVAS_CLOSE, {"instanceId": instance_id})
 
-    async def wait_listed(self, canvas_id: str) -> DiscoveredCanvas:
+    async def wait_listed(
+        self,
+        canvas_id: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> DiscoveredCanvas:
         """Wait until an extension has declared this canvas."""
 
         async def find() -> DiscoveredCanvas | None:
             canvases = await self.canvases()
             return next((each for each in canvases if each["canvasId"] == canvas_id), None)
 
-        return await self._poll(find, f"canvas {canvas_id!r} to be listed")
+        return await self._poll(find, f"canvas {canvas_id!r} to be listed", timeout)
 
-    async def wait_open(self, instance_id: str) -> OpenCanvas:
+    async def wait_open(
+        self,
+        instance_id: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> OpenCanvas:
         """Wait until the runtime has opened this instance, or opened it again."""
 
         async def find() -> OpenCanvas | None:
             instances = await self.open_instances()
             return next((each for each in instances if each["instanceId"] == instance_id), None)
 
-        return await self._poll(find, f"instance {instance_id!r} to be open")
+        return await self._poll(find, f"instance {instance_id!r} to be open", timeout)
 
     # Extensions
 
@@ -192,7 +213,13 @@ class CLISession:
         listed = await self.request(HostMethod.SESSION_EXTENSIONS_LIST)
         return cast(list[JSONObject], cast(JSONObject, listed)["extensions"])
 
-    async def wait_status(self, extension: str, status: str) -> JSONObject:
+    async def wait_status(
+        self,
+        extension: str,
+        status: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> JSONObject:
         """Wait until the runtime reports this status: starting, running, failed."""
 
         async def find() -> JSONObject | None:
@@ -200,7 +227,7 @@ class CLISession:
             found = next((each for each in extensions if each["name"] == extension), None)
             return found if found is not None and found["status"] == status else None
 
-        return await self._poll(find, f"extension {extension!r} to be {status}")
+        return await self._poll(find, f"extension {extension!r} to be {status}", timeout)
 
     async def reload(self) -> None:
         """Restart every extension."""
@@ -270,25 +297,37 @@ class CLISession:
         # An extension's prompts make turns of their own: those of sub-agents end without idling.
         return any(event["type"] == "session.idle" for event in self.events[start:]) or None
 
-    async def _wait(self, find: Callable[[], Found | None], what: str) -> Found:
+    async def _wait(
+        self,
+        find: Callable[[], Found | None],
+        what: str,
+        timeout: float | None,  # noqa: ASYNC109
+    ) -> Found:
         """Look again after each event, until there is something."""
+        seconds = self._timeout if timeout is None else timeout
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(seconds):
                 while (found := find()) is None:
                     self._news.clear()
                     await self._news.wait()
         except TimeoutError:
             seen = ", ".join(event["type"] for event in self.events[-10:]) or "nothing"
-            raise TimeoutError(f"Waited {self._timeout} s for {what}; last came: {seen}") from None
+            raise TimeoutError(f"Waited {seconds} s for {what}; last came: {seen}") from None
         return found
 
-    async def _poll(self, find: Callable[[], Awaitable[Found | None]], what: str) -> Found:
+    async def _poll(
+        self,
+        find: Callable[[], Awaitable[Found | None]],
+        what: str,
+        timeout: float | None,  # noqa: ASYNC109
+    ) -> Found:
+        seconds = self._timeout if timeout is None else timeout
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(seconds):
                 while (found := await find()) is None:  # noqa: ASYNC110  # there is no event
                     await asyncio.sleep(POLL)
         except TimeoutError:
-            raise TimeoutError(f"Waited {self._timeout} s for {what}.") from None
+            raise TimeoutError(f"Waited {seconds} s for {what}.") from None
         return found
 
 
