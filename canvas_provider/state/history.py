@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from canvas_provider.state.patch import apply
 from canvas_provider.types import Author, JSONValue
 
 if TYPE_CHECKING:
@@ -41,6 +42,17 @@ class Revision(NamedTuple):
     """What takes `ops` back: applied to this revision, it gives the previous one."""
     reverts: int | None = None
     """The revision that this one undid. A redo is the undo of an undo."""
+
+    def before(self, document: JSONValue) -> JSONValue:
+        """Return what the document was before this revision, given what it was after it.
+
+        From `state.document` back through `state.history()`, this tells what each one did. What a
+        revision left alone is the same object before and after it.
+
+        Raises:
+            PatchError: `document` is not what this revision made.
+        """
+        return apply(document, self.inverse)
 
     def __repr__(self) -> str:
         # What changed is the user's, and no business of a log.

@@ -15,6 +15,16 @@ def revision(number: int, *, value: object = 1, previous: int | None = None) -> 
     )
 
 
+def test_a_revision_leads_back_to_what_was_before_it() -> None:
+    lasting = {"same": True}
+    after = {"n": 5, "lasting": lasting}
+    before = revision(1, value=5).before(after)
+    assert before == {"n": 0, "lasting": {"same": True}}
+    assert isinstance(before, dict)
+    assert before["lasting"] is lasting
+    assert after["n"] == 5
+
+
 def test_what_was_missed_comes_in_order() -> None:
     history = History()
     for number in range(1, 5):
