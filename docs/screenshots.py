@@ -45,10 +45,11 @@ async def visit(browser: Browser, live: Live, scheme: str, width: int) -> Page:
 async def take_kanban(browser: Browser, live: Live, scheme: str, path: Path) -> None:
     page = await visit(browser, live, scheme, 960)
     await page.wait_for_selector(".card")
-    await live.agent("move_card", cardId="card-5", columnId="done", position=0)
+    [moved] = await live.agent("list_cards", text="Port the exporter")
+    await live.agent("move_card", cardId=moved["id"], columnId="done", position=0)
     await page.wait_for_selector(".mark")
     await page.screenshot(path=path)
-    await live.agent("move_card", cardId="card-5", columnId="doing")
+    await live.agent("move_card", cardId=moved["id"], columnId="doing")
     await page.context.close()
 
 

@@ -6,10 +6,12 @@ JSON-RPC or files.
 """
 
 import os
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal, TypedDict, TypeVar
+from typing import Annotated, Any, Literal, TypedDict, TypeVar
 
 from canvas_provider import (
     CanvasContext,
@@ -56,8 +58,6 @@ def first_columns() -> list[Column]:
 class Board:
     project: str
     columns: list[Column] = field(default_factory=first_columns)
-    serial: int = 0
-    """The number of the newest card. Numbers are not used twice."""
 
 
 class CardInfo(TypedDict):
@@ -83,6 +83,18 @@ class ColumnInfo(TypedDict):
     id: str
     title: str
     cards: list[CardLine]
+
+
+class Entry(TypedDict):
+    """One line of the history."""
+
+    revision: int
+    who: Literal["agent", "person", "system"]
+    """system: somebody edited the file, or another program wrote it."""
+    at: str
+    text: str
+    undoable: bool
+    """False once it was undone."""
 
 
 def to_camel(name: str) -> str:
@@ -135,7 +147,7 @@ kanban = create_canvas(
     alias=to_camel,
 )
 
-CardId = Annotated[str, "The card's id, such as card-7."]
+CardId = Annotated[str, "The card's id, such as card-k7f2q; get_board lists them."]
 ColumnId = Annotated[str, "The column's id, such as doing; get_board lists them."]
 Position = Annotated[int | None, "The place in the column, 0 is the top. Left out: the end."]
 Title = Annotated[str, "One line of text."]
@@ -209,12 +221,11 @@ async def add_card(
         raise CanvasError("no_columns", "The board has no columns: add one with add_column first.")
     column = board.columns[0] if column_id is None else find_column(board, column_id)
     card = Card(
-        id=f"card-{board.serial + 1}",
+        id=new_card_id(),
         title=one_line(title, "title"),
         notes=limited(notes, "notes", NOTES_LIMIT),
         assignee=one_line(assignee, "assignee", required=False),
     )
-    board.serial += 1
     return describe(column, insert(column.cards, position, card))
 
 
@@ -253,7 +264,7 @@ async def move_card(
 
 @kanban.action
 async def delete_card(board: Board, card_id: CardId) -> CardInfo:
-    """Delete a card for good, and answer what it said."""
+    """Delete a card, and answer what it said. `undo` brings it back."""
     column, position = find_card(board, card_id)
     card = describe(column, position)
     del column.cards[position]
@@ -302,6 +313,131 @@ async def remove_column(board: Board, column_id: ColumnId) -> None:
     board.columns.remove(column)
 
 
+# Who changed what ---------------------------------------------------------------------------------
+
+
+@kanban.action
+async def history(
+    ctx: CanvasContext[Board], limit: Annotated[int, "How many lines at most."] = 20
+) -> list[Entry]:
+    """Tell who changed what on the board, newest first. `undo` takes a revision from here."""
+    return tell_history(ctx, limit)
+
+
+@kanban.action
+async def undo(
+    ctx: CanvasContext[Board],
+    revision: Annotated[
+        int | None, "Which change, as history lists it. Left out: your own latest."
+    ] = None,
+) -> Entry:
+    """Take one change back, as long as nobody has built on it."""
+    made = await ctx.state.undo(revision, of=ctx.author if revision is None else None)
+    return entry_of(ctx, made.number)
+
+
+@kanban.action
+async def redo(ctx: CanvasContext[Board]) -> Entry:
+    """Do again what your own latest undo took back."""
+    made = await ctx.state.redo(of=ctx.author)
+    return entry_of(ctx, made.number)
+
+
+def entry_of(ctx: CanvasContext[Board], revision: int) -> Entry:
+    return next(entry for entry in tell_history(ctx) if entry["revision"] == revision)
+
+
+def tell_history(ctx: CanvasContext[Board], limit: int | None = None) -> list[Entry]:
+    """Put the latest revisions into words, newest first, on the way back from the board of now."""
+    revisions = ctx.state.history()
+    undone: set[int | None] = set()
+    texts: dict[int | None, tuple[str, str]] = {}
+    after: Any = ctx.state.document
+    for one in reversed(revisions):
+        before = one.before(after)
+        texts[one.number] = "", what_changed(before, after)
+        after = before
+        if one.number not in undone:
+            undone.add(one.reverts)
+    for one in revisions:
+        if one.reverts in texts:
+            said, text = texts[one.reverts]
+            texts[one.number] = ("Redid: " if said == "Undid: " else "Undid: "), text
+    entries: list[Entry] = [
+        {
+            "revision": one.number,
+            "who": one.author,
+            "at": datetime.fromtimestamp(one.time, UTC).isoformat(timespec="seconds"),
+            "text": "".join(texts[one.number]),
+            "undoable": one.number not in undone,
+        }
+        for one in reversed(revisions)
+    ]
+    return entries[:limit]
+
+
+def what_changed(before: Any, after: Any) -> str:
+    """Say in one line what is different between two boards, both as JSON."""
+    # What a change left alone is the same object in both.
+    kept = {id(column) for column in before["columns"]} & {id(one) for one in after["columns"]}
+    old = {one["id"]: one for one in before["columns"] if id(one) not in kept}
+    new = {one["id"]: one for one in after["columns"] if id(one) not in kept}
+    told = [*told_of_cards(old, new), *told_of_columns(old, new)]
+    if not told:
+        told = [text for key in old if (text := told_of_order(old[key], new[key]))]
+    if not told:
+        return "Changed the order of the columns"
+    return told[0] if len(told) == 1 else f"{told[0]}, and {len(told) - 1} more"
+
+
+def told_of_cards(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+    old_cards = {card["id"]: (card, key) for key in old for card in old[key]["cards"]}
+    new_cards = {card["id"]: (card, key) for key in new for card in new[key]["cards"]}
+    for card_id, (card, key) in new_cards.items():
+        if card_id not in old_cards:
+            yield f"Added {quoted(card)} to {new[key]['title']}"
+            continue
+        old_card, old_key = old_cards[card_id]
+        if old_key != key:
+            yield f"Moved {quoted(card)} to {new[key]['title']}"
+        edited = [name for name in ("title", "notes", "assignee") if card[name] != old_card[name]]
+        if edited:
+            yield f"Edited the {' and '.join(edited)} of {quoted(card)}"
+    yield from (
+        f"Deleted {quoted(card)}"
+        for card_id, (card, _) in old_cards.items()
+        if card_id not in new_cards
+    )
+
+
+def told_of_columns(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+    for key, column in new.items():
+        if key not in old:
+            yield f"Added the column {quoted(column)}"
+        elif old[key]["title"] != column["title"]:
+            yield f"Renamed the column {quoted(old[key])} to {quoted(column)}"
+    yield from (f"Removed the column {quoted(old[key])}" for key in old if key not in new)
+
+
+def told_of_order(old: Any, new: Any) -> str:
+    """Tell which card was moved within its column, if one was."""
+    before, after = ([card["id"] for card in column["cards"]] for column in (old, new))
+    differing = [pair for pair in zip(before, after, strict=False) if pair[0] != pair[1]]
+    for card_id in differing[0] if differing else ():
+        if [one for one in before if one != card_id] == [one for one in after if one != card_id]:
+            card = next(one for one in new["cards"] if one["id"] == card_id)
+            return f"Moved {quoted(card)} within {new['title']}"
+    return f"Changed the order of the cards in {new['title']}" if differing else ""
+
+
+def quoted(item: Any) -> str:
+    title = str(item["title"])
+    return f"“{title if len(title) <= 60 else title[:59] + '…'}”"
+
+
+# What the actions are made of -------------------------------------------------------------------
+
+
 def find_column(board: Board, column_id: str) -> Column:
     for column in board.columns:
         if column.id == column_id:
@@ -321,6 +457,15 @@ def find_card(board: Board, card_id: str) -> tuple[Column, int]:
     raise CanvasError(
         "card_not_found", f"There is no card {card_id!r}: get_board lists the cards there are."
     )
+
+
+def new_card_id() -> str:
+    """Make an id that no card has or had.
+
+    Not the next number: who counts writes to one place in each change, and then no card could be
+    undone once another was added.
+    """
+    return "card-" + "".join(secrets.choice("23456789bcdfghjkmnpqrstvwxz") for _ in range(6))
 
 
 def describe(column: Column, position: int) -> CardInfo:

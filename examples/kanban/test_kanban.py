@@ -1,5 +1,6 @@
 """The board's rules, called as the agent and the page call them. No browser, no socket."""
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,13 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Name the cards card-1, card-2 and so on, so that a test can."""
+    numbers = itertools.count(1)
+    monkeypatch.setattr(extension, "new_card_id", lambda: f"card-{next(numbers)}")
 
 
 def titles(panel: Panel) -> dict[str, list[str]]:
@@ -80,12 +88,13 @@ async def test_an_edit_changes_only_what_it_names() -> None:
         }
 
 
-async def test_a_deleted_card_is_gone_and_its_number_is_not_used_again() -> None:
+async def test_a_deleted_card_is_gone_but_for_an_undo() -> None:
     async with open_canvas(kanban) as panel:
         card = await panel.person.add_card(title="Wrong")
         assert await panel.agent.delete_card(cardId=card["id"]) == card
-        assert (await panel.person.add_card(title="Right"))["id"] == "card-2"
-        assert titles(panel)["backlog"] == ["Right"]
+        assert titles(panel)["backlog"] == []
+        await panel.agent.undo()
+        assert titles(panel)["backlog"] == ["Wrong"]
 
 
 async def test_columns_are_added_renamed_moved_and_removed() -> None:
@@ -126,6 +135,79 @@ async def test_cards_are_found_by_assignee_and_text() -> None:
         assert [card["id"] for card in found] == ["card-1", "card-2"]
         unassigned = await panel.agent.list_cards(assignee="")
         assert [card["id"] for card in unassigned] == ["card-2"]
+
+
+async def told(panel: Panel) -> list[tuple[str, str]]:
+    """Who did what, newest first."""
+    return [(line["who"], line["text"]) for line in await panel.agent.history()]
+
+
+async def test_the_history_says_who_changed_what() -> None:
+    async with open_canvas(kanban) as panel:
+        await panel.person.add_card(title="Ship it")
+        await panel.agent.add_card(title="Test it")
+        await panel.agent.add_card(title="Sell it")
+        await panel.agent.move_card(cardId="card-3", columnId="backlog", position=0)
+        await panel.agent.move_card(cardId="card-1", columnId="doing")
+        await panel.person.edit_card(cardId="card-1", title="Ship it now", notes="To all")
+        await panel.person.add_column(title="Review")
+        await panel.agent.rename_column(columnId="review", title="Check")
+        await panel.agent.move_column(columnId="review", position=0)
+        await panel.person.remove_column(columnId="review")
+        await panel.person.delete_card(cardId="card-2")
+        assert await told(panel) == [
+            ("person", "Deleted “Test it”"),
+            ("person", "Removed the column “Check”"),
+            ("agent", "Changed the order of the columns"),
+            ("agent", "Renamed the column “Review” to “Check”"),
+            ("person", "Added the column “Review”"),
+            ("person", "Edited the title and notes of “Ship it now”"),
+            ("agent", "Moved “Ship it” to In progress"),
+            ("agent", "Moved “Sell it” within Backlog"),
+            ("agent", "Added “Sell it” to Backlog"),
+            ("agent", "Added “Test it” to Backlog"),
+            ("person", "Added “Ship it” to Backlog"),
+        ]
+
+
+async def test_undo_takes_back_ones_own_latest_change_and_redo_brings_it_back() -> None:
+    async with open_canvas(kanban) as panel:
+        await panel.person.add_card(title="Hers")
+        await panel.agent.add_card(title="Its", columnId="doing")
+        undone = await panel.person.undo()
+        assert undone["text"] == "Undid: Added “Hers” to Backlog"
+        assert titles(panel) == {"backlog": [], "doing": ["Its"], "done": []}
+        with pytest.raises(CanvasError, match="nothing"):
+            await panel.person.undo()
+        redone = await panel.person.redo()
+        assert redone["text"] == "Redid: Added “Hers” to Backlog"
+        assert titles(panel)["backlog"] == ["Hers"]
+
+
+async def test_a_deleted_card_comes_back_to_its_place_whoever_deleted_it() -> None:
+    async with open_canvas(kanban) as panel:
+        for title in "ABC":
+            await panel.person.add_card(title=title, notes=f"About {title}")
+        before = panel.state
+        await panel.agent.delete_card(cardId="card-2")
+        [deletion] = await panel.person.history(limit=1)
+        assert deletion["undoable"]
+        await panel.person.undo(revision=deletion["revision"])
+        assert panel.state == before
+        undo, deletion = await panel.agent.history(limit=2)
+        assert (undo["undoable"], deletion["undoable"]) == (True, False)
+
+
+async def test_an_undo_that_others_built_on_is_refused_in_words() -> None:
+    async with open_canvas(kanban) as panel:
+        await panel.person.add_card(title="Draft")
+        await panel.person.edit_card(cardId="card-1", title="Mine")
+        await panel.agent.edit_card(cardId="card-1", title="Theirs")
+        with pytest.raises(CanvasError) as refusal:
+            await panel.person.undo()
+        assert refusal.value.code == "revision_conflict"
+        assert "agent" in refusal.value.message
+        assert titles(panel)["backlog"] == ["Theirs"]
 
 
 REFUSED: list[tuple[str, dict[str, Any], str, str]] = [

@@ -36,7 +36,7 @@ async def test_a_model_works_on_the_board_and_reads_our_errors(cli: CopilotCLI) 
     assert "<id>agentic-kanban</id>" in model.system_prompt
     assert json.loads(opened)["title"] == "Agentic Kanban"
     assert len(json.loads(board)["result"]) == 3
-    assert json.loads(added)["result"]["id"] == "card-1"
+    assert json.loads(added)["result"]["id"].startswith("card-")
     assert json.loads(moved)["result"]["columnId"] == "done"
     assert "There is no card 'card-9'" in missing
     assert "columnId" in misfit

@@ -1,6 +1,7 @@
 """The examples in a headless Chromium."""
 
 import copy
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from playwright.async_api import Page
 
 from canvas_provider import JSONFileStore, MemoryStore
 from examples.focus_board.extension import diary, focus_board
+from examples.kanban import extension
 from examples.kanban.extension import kanban
 from tests.support.browser import Visit, anyio_backend, browser, visit
 from tests.support.live import Live, open_live
@@ -17,8 +19,10 @@ __all__ = ["anyio_backend", "browser", "visit"]
 
 
 @pytest.fixture
-async def board() -> AsyncIterator[Live]:
-    """A kanban with one card in its first column, kept in memory."""
+async def board(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Live]:
+    """A kanban with one card in its first column, kept in memory. Ids are card-1, card-2, …"""
+    numbers = itertools.count(1)
+    monkeypatch.setattr(extension, "new_card_id", lambda: f"card-{next(numbers)}")
     canvas = copy.copy(kanban)
     canvas.store = MemoryStore()
     async with open_live(canvas) as live:

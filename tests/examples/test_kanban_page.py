@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from tests.support.live import Live
 
@@ -162,7 +162,6 @@ async def test_the_board_works_by_keyboard_alone(board: Live, look: Open) -> Non
 
     await titles(page, "doing").nth(1).focus()
     await press("Delete")
-    await page.get_by_role("button", name="Delete").last.click()
     await expect(titles(page, "doing")).to_have_text(["Second thoughts"])
     await expect(titles(page, "doing").nth(0)).to_be_focused()
 
@@ -254,13 +253,108 @@ async def test_an_open_form_keeps_what_is_typed_and_shows_what_changed(
 
     # The field nobody touched follows; the other one tells.
     await expect(dialog.get_by_label("Assignee")).to_have_value("Copilot")
-    await expect(dialog.locator('[data-for="notes"]')).to_contain_text("To nobody")
+    hint = dialog.locator('[data-for="notes"]')
+    await expect(hint).to_contain_text("The agent changed this to “To nobody”")
     assert await notes.evaluate(CARET) == before
 
+    # Nothing is overwritten before a person has chosen.
+    await dialog.get_by_role("button", name="Save").click()
+    await expect(page.locator("#card-error")).to_contain_text("Choose")
+    await expect(notes).to_be_focused()
+    assert (await board.agent("list_cards"))[0]["notes"] == "To nobody"
+    await hint.get_by_role("button", name="Keep mine").click()
     await dialog.get_by_role("button", name="Save").click()
     await expect(dialog).to_be_hidden()
     [saved] = await board.agent("list_cards")
     assert (saved["notes"], saved["assignee"]) == ("To some, at fir", "Copilot")
+
+
+async def test_two_texts_are_joined_when_a_person_wants_both(board: Live, look: Open) -> None:
+    page = await look(board)
+    await card(page, "card-1").click()
+    notes = page.locator("#card-dialog").get_by_label("Notes")
+    await notes.fill("What I found")
+    await board.agent("edit_card", cardId="card-1", notes="What the agent found")
+    await page.get_by_role("button", name="Keep both").click()
+    await expect(notes).to_have_value("What I found\n\nWhat the agent found")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.locator("#card-dialog")).to_be_hidden()
+    [saved] = await board.agent("list_cards")
+    assert saved["notes"] == "What I found\n\nWhat the agent found"
+
+
+async def test_a_change_that_is_on_its_way_is_not_overwritten(board: Live, look: Open) -> None:
+    """The page has not heard of the agent's edit when Save is pressed; the extension has."""
+    page = await look(board)
+    await card(page, "card-1").click()
+    await page.locator("#card-dialog").get_by_label("Title").fill("Mine")
+
+    async def edit_first(route: Route) -> None:
+        await board.agent("edit_card", cardId="card-1", title="Theirs")
+        await route.continue_()
+
+    await page.route("**/actions/edit_card", edit_first, times=1)
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.locator('[data-for="title"]')).to_contain_text("Theirs")
+    await expect(page.locator("#card-error")).to_contain_text("Choose")
+    await expect(page.locator("#card-dialog").get_by_label("Title")).to_have_value("Mine")
+    assert (await board_of(board))["backlog"] == ["Theirs"]
+
+
+async def test_another_card_may_change_while_one_is_saved(board: Live, look: Open) -> None:
+    """That is no conflict, although the board is another: the save goes through."""
+    other = await board.agent("add_card", title="Other")
+    page = await look(board)
+    await card(page, "card-1").click()
+    await page.locator("#card-dialog").get_by_label("Title").fill("Mine")
+
+    async def edit_other(route: Route) -> None:
+        await board.agent("edit_card", cardId=other["id"], notes="New")
+        await route.continue_()
+
+    await page.route("**/actions/edit_card", edit_other, times=1)
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.locator("#card-dialog")).to_be_hidden()
+    assert (await board_of(board))["backlog"] == ["Mine", "Other"]
+
+
+async def take_in_hand(page: Page, source: Locator, target: Locator) -> None:
+    await page.mouse.move(*await middle(source))
+    await page.mouse.down()
+    await page.mouse.move(*await middle(target), steps=6)
+    await expect(target.locator(".gap")).to_be_visible()
+
+
+async def test_a_card_that_is_deleted_in_the_hand_is_let_go(board: Live, look: Open) -> None:
+    page = await look(board)
+    await take_in_hand(page, card(page, "card-1"), column(page, "done"))
+    await board.agent("delete_card", cardId="card-1")
+    await expect(page.locator(".toast")).to_contain_text("was deleted")
+    await expect(page.locator(".ghost, .gap")).to_have_count(0)
+    await page.mouse.up()
+    await expect(page.locator(".toast")).to_have_count(1)
+
+
+async def test_a_card_that_moves_in_the_hand_goes_where_it_is_put(board: Live, look: Open) -> None:
+    page = await look(board)
+    await take_in_hand(page, card(page, "card-1"), column(page, "done"))
+    await board.agent("move_card", cardId="card-1", columnId="doing")
+    await expect(page.locator("#news")).to_have_text("Agent moved “Ship it” to In progress")
+    await page.mouse.up()
+    await expect(titles(page, "done")).to_have_text(["Ship it"])
+    await expect(page.locator(".toast")).to_contain_text("moved this card to In progress")
+
+
+async def test_a_card_put_back_does_not_undo_a_move(board: Live, look: Open) -> None:
+    page = await look(board)
+    x, y = await middle(card(page, "card-1"))
+    await take_in_hand(page, card(page, "card-1"), column(page, "done"))
+    await board.agent("move_card", cardId="card-1", columnId="doing")
+    await expect(page.locator("#news")).to_have_text("Agent moved “Ship it” to In progress")
+    await page.mouse.move(x, y, steps=6)
+    await page.mouse.up()
+    await expect(page.locator(".toast")).to_contain_text("It is there now")
+    await expect(titles(page, "doing")).to_have_text(["Ship it"])
 
 
 async def test_what_nobody_typed_is_not_saved_over_a_change(board: Live, look: Open) -> None:
@@ -282,7 +376,7 @@ async def test_the_other_text_can_be_taken_instead(board: Live, look: Open) -> N
     await card(page, "card-1").click()
     await page.locator("#card-dialog").get_by_label("Title").fill("Mine")
     await board.agent("edit_card", cardId="card-1", title="Theirs")
-    await page.get_by_role("button", name="Use that").click()
+    await page.get_by_role("button", name="Take theirs").click()
     await expect(page.locator("#card-dialog").get_by_label("Title")).to_have_value("Theirs")
     await page.get_by_role("button", name="Save").click()
     await expect(titles(page, "backlog")).to_have_text(["Theirs"])
@@ -298,6 +392,76 @@ async def test_a_card_deleted_under_an_open_form_can_be_put_back(board: Live, lo
     await expect(titles(page, "backlog")).to_have_text(["Still wanted"])
     [saved] = await board.agent("list_cards")
     assert saved["notes"] == "To everybody"
+
+
+async def test_a_deleted_card_is_offered_back(board: Live, look: Open) -> None:
+    page = await look(board)
+    await card(page, "card-1").hover()
+    await card(page, "card-1").locator(".card-title").press("Delete")
+    await expect(titles(page, "backlog")).to_have_count(0)
+    await board.agent("add_card", title="Meanwhile", columnId="doing")
+    await page.locator(".toast").get_by_role("button", name="Undo").click()
+    await expect(titles(page, "backlog")).to_have_text(["Ship it"])
+    await expect(page.locator(".toast")).to_have_text("Undid: Deleted “Ship it”✕")
+
+
+async def test_ctrl_z_is_the_boards_outside_of_a_field_and_the_fields_inside(
+    board: Live, look: Open
+) -> None:
+    page = await look(board)
+    await card(page, "card-1").locator(".card-title").press("Shift+ArrowRight")
+    await expect(titles(page, "doing")).to_have_text(["Ship it"])
+    await column(page, "done").get_by_role("button", name="Add card to Done").click()
+    await page.keyboard.type("Half")
+    await page.keyboard.press("Control+z")
+    await expect(titles(page, "doing")).to_have_text(["Ship it"])
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("Control+z")
+    await expect(titles(page, "backlog")).to_have_text(["Ship it"])
+    await page.keyboard.press("Control+Shift+z")
+    await expect(titles(page, "doing")).to_have_text(["Ship it"])
+    await expect(page.locator(".toast").last).to_contain_text("Redid: Moved “Ship it”")
+
+
+async def test_an_undo_that_is_in_the_way_of_another_is_told_in_words(
+    board: Live, look: Open
+) -> None:
+    page = await look(board)
+    await card(page, "card-1").locator(".card-title").press("Shift+ArrowRight")
+    await expect(titles(page, "doing")).to_have_text(["Ship it"])
+    await board.agent("move_card", cardId="card-1", columnId="done")
+    await expect(titles(page, "done")).to_have_text(["Ship it"])
+    await page.keyboard.press("Control+z")
+    await expect(page.locator(".toast")).to_contain_text("cannot be undone")
+    await expect(page.locator(".toast")).to_contain_text("the agent")
+    await expect(titles(page, "done")).to_have_text(["Ship it"])
+
+
+async def test_the_history_shows_who_did_what_and_undoes_each(board: Live, look: Open) -> None:
+    page = await look(board)
+    await page.keyboard.press("h")
+    entries = page.locator(".entry")
+    await expect(entries.locator(".entry-text")).to_have_text(["Added “Ship it” to Backlog"])
+    await card(page, "card-1").locator(".card-title").press("Shift+ArrowRight")
+    await board.agent("edit_card", cardId="card-1", notes="To nobody")
+    await expect(entries.locator(".entry-text")).to_have_text(
+        [
+            "Edited the notes of “Ship it”",
+            "Moved “Ship it” to In progress",
+            "Added “Ship it” to Backlog",
+        ]
+    )
+    await expect(entries.locator(".entry-when")).to_have_text(
+        ["Agent · just now", "Person · just now", "Agent · just now"]
+    )
+    await entries.nth(0).get_by_role("button", name="Undo").click()
+    await expect(entries.nth(0)).to_contain_text("Undid: Edited the notes of “Ship it”")
+    await expect(entries.nth(1).get_by_role("button", name="Undo")).to_have_count(0)
+    [shown] = await board.agent("list_cards")
+    assert shown["notes"] == "To everybody"
+    await page.locator("#history").press("Escape")
+    await expect(page.locator("#history")).to_be_hidden()
+    await expect(page.locator("#history-button")).to_be_focused()
 
 
 async def test_changes_are_not_thrown_away_by_one_key(board: Live, look: Open) -> None:

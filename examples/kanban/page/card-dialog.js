@@ -1,9 +1,11 @@
 // The form of one card. The board may change while it is open: what somebody has typed or has the
-// cursor in stays, and a line below says what the board has now.
+// cursor in stays, and a line below says who changed it to what. Of two texts for one field, a person
+// chooses; until then nothing is saved.
 
 import { h } from "./dom.js";
 
 const FIELDS = ["title", "notes", "assignee", "columnId"];
+const ATTEMPTS = 8; // on a board that others change all the time
 
 export class CardDialog {
   /** @param {import("./kanban.js").Commands} commands */
@@ -46,8 +48,11 @@ export class CardDialog {
     const place = this.places.get(id);
     if (!place || this.dialog.open) return;
     this.id = id;
+    /** What each field is an edit of: what the board had, or what a person decided to replace. */
     this.base = valuesOf(place);
+    /** What the board has now. */
     this.board = { ...this.base };
+    this.isGone = false;
     for (const name of FIELDS) {
       this.form.elements[name].value = this.base[name];
       this.#hint(name, "");
@@ -73,9 +78,12 @@ export class CardDialog {
     if (this.id === null) return;
     const place = places.get(this.id);
     if (!place) {
+      if (this.isGone) return;
+      this.isGone = true;
       this.#say(this.notice, `${who} deleted this card. Save puts it back as a new one.`);
       return;
     }
+    this.isGone = false;
     this.#say(this.notice, "");
     const now = valuesOf(place);
     for (const name of FIELDS) {
@@ -84,32 +92,59 @@ export class CardDialog {
     this.board = now;
   }
 
+  /** Take in what somebody else made of a field. */
   #take(name, value, who) {
     const field = this.form.elements[name];
-    const isTouched = field.value !== this.base[name] || field === document.activeElement;
-    if (!isTouched) this.#accept(name, value);
-    const option = name === "columnId" && [...field.options].find((one) => one.value === value);
-    const shown = option ? option.text : shorten(value);
-    if (field.value === value) this.#hint(name, isTouched ? "" : `${who} changed this just now.`);
-    else this.#hint(name, `${who} changed this to “${shown}”`, value);
+    const wasEdited = field.value !== this.base[name];
+    if (!wasEdited && field !== document.activeElement) {
+      field.value = this.base[name] = value;
+      this.#hint(name, `${who} changed this just now.`);
+    } else if (isSame(field.value, value) || value === this.base[name]) {
+      // Both say the same, or it is what it was when the edit began: nothing to choose from.
+      this.#settle(name, value);
+    } else {
+      const option = name === "columnId" && [...field.options].find((one) => one.value === value);
+      const shown = option ? option.text : shorten(value);
+      this.#hint(name, shown ? `${who} changed this to “${shown}”` : `${who} emptied this`, value);
+    }
   }
 
-  #accept(name, value) {
-    this.form.elements[name].value = value;
+  /** Go on from what the board has: what the field says now is an edit of that. */
+  #settle(name, value) {
     this.base[name] = value;
+    this.#hint(name, "");
   }
 
-  #hint(name, text, value) {
+  #hint(name, text, theirs) {
     const hint = this.form.querySelector(`[data-for="${name}"]`);
+    const field = this.form.elements[name];
     hint.hidden = !text;
     hint.replaceChildren(text);
-    if (value === undefined) return;
-    const use = () => {
-      this.#accept(name, value);
-      this.#hint(name, "");
-      this.form.elements[name].focus();
-    };
-    hint.append(" ", h("button", { class: "link", type: "button", onclick: use }, "Use that"));
+    hint.classList.toggle("conflict", theirs !== undefined);
+    if (theirs === undefined) return;
+    const choose = (label, value) =>
+      h("button", {
+        class: "button small", type: "button",
+        onclick: () => {
+          field.value = value();
+          this.#settle(name, theirs);
+          this.#say(this.error, "");
+          field.focus();
+        },
+      }, label);
+    const row = h("span", { class: "form-row" },
+      choose("Take theirs", () => theirs), choose("Keep mine", () => field.value));
+    if (name === "notes") row.append(choose("Keep both", () => joined(field.value, theirs)));
+    hint.append(row);
+  }
+
+  /** The fields that were edited here, and changed to something else there. */
+  get #conflicts() {
+    return FIELDS.filter((name) => {
+      const value = this.form.elements[name].value;
+      const isOurs = value !== this.base[name] && value !== this.board[name];
+      return isOurs && this.board[name] !== this.base[name];
+    });
   }
 
   #say(element, text) {
@@ -145,25 +180,52 @@ export class CardDialog {
     if (await this.commands.remove(this.id)) this.dialog.close();
   }
 
-  /** Send only what was changed here, so that what the agent changed meanwhile stays. */
+  /** Save, one action after the other, each for the board that the form has shown. */
   async #save() {
-    const typed = Object.fromEntries(FIELDS.map((name) => [name, this.form.elements[name].value]));
-    const { columnId, ...text } = typed;
-    const id = this.id;
     const complain = (message) => this.#say(this.error, message);
-    this.#say(this.error, "");
-    if (!this.places.has(id)) {
-      if (await this.commands.act("add_card", typed, complain)) this.dialog.close();
-      return;
+    complain("");
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const [conflict] = this.#conflicts;
+      if (conflict && this.places.has(this.id)) {
+        complain("Somebody else changed this, too. Choose below the field what is to stay.");
+        return this.form.elements[conflict].focus();
+      }
+      const next = this.#nextAction();
+      if (!next) return this.dialog.close();
+      const outcome = await this.commands.actOn(...next, complain);
+      if (outcome === "refused") return;
+      // What the form says is on the board now; typing may have gone on meanwhile.
+      if (outcome === "done") Object.assign(this.base, pick(next[1]));
+      if (outcome === "done" && next[0] === "add_card") return this.dialog.close();
     }
-    const isNew = (name) => typed[name] !== this.base[name] && typed[name] !== this.board[name];
-    const edits = Object.entries(text).filter(([name]) => isNew(name));
-    const edit = { cardId: id, ...Object.fromEntries(edits) };
-    if (edits.length && !(await this.commands.act("edit_card", edit, complain))) return;
-    const move = { cardId: id, columnId };
-    if (isNew("columnId") && !(await this.commands.act("move_card", move, complain))) return;
-    this.dialog.close();
+    complain("The board keeps changing. Nothing is lost: press Save again.");
   }
+
+  /** The next action that brings the board to what the form says: only what was changed here. */
+  #nextAction() {
+    const typed = Object.fromEntries(FIELDS.map((name) => [name, this.form.elements[name].value]));
+    if (!this.places.has(this.id)) return ["add_card", typed];
+    const isNew = (name) => typed[name] !== this.base[name] && typed[name] !== this.board[name];
+    const edits = ["title", "notes", "assignee"].filter(isNew).map((name) => [name, typed[name]]);
+    if (edits.length) return ["edit_card", { cardId: this.id, ...Object.fromEntries(edits) }];
+    if (isNew("columnId")) return ["move_card", { cardId: this.id, columnId: typed.columnId }];
+    return null;
+  }
+}
+
+/** Whether the board says what was typed, but for the spaces, which it tidies. */
+function isSame(typed, value) {
+  return typed.trim().replace(/\s+/g, " ") === value.replace(/\s+/g, " ");
+}
+
+/** Both texts, without saying anything twice. */
+function joined(mine, theirs) {
+  if (mine.includes(theirs)) return mine;
+  return theirs.includes(mine) ? theirs : `${mine}\n\n${theirs}`;
+}
+
+function pick(input) {
+  return Object.fromEntries(FIELDS.filter((name) => name in input).map((name) => [name, input[name]]));
 }
 
 function shorten(text) {

@@ -105,11 +105,14 @@ export function sentence(differences, author) {
     return agent ? `Agent changed ${differences.length} ${what}` : `${differences.length} ${what} changed`;
   }
   const [{ kind, what, name, where }] = differences;
-  const short = name.length > 40 ? `${name.slice(0, 39)}…` : name;
-  const subject = what === "card" ? `“${short}”` : `column “${short}”`;
+  const subject = what === "card" ? `“${shorten(name)}”` : `column “${shorten(name)}”`;
   const link = { added: " in ", moved: " to " }[kind];
   const place = where && link ? link + where : "";
   return agent ? `Agent ${kind} ${subject}${place}` : `${capital(subject)} ${kind}${place}`;
+}
+
+export function shorten(text) {
+  return text.length > 40 ? `${text.slice(0, 39)}…` : text;
 }
 
 function capital(text) {

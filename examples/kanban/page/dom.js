@@ -22,6 +22,7 @@ export function h(tag, properties = {}, ...children) {
 
 const ICONS = {
   plus: "M12 5v14M5 12h14",
+  person: "M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8M4 21a8 8 0 0 1 16 0",
   more: "M5 12h.01M12 12h.01M19 12h.01",
   agent: "M12 3l1.9 5.6a2 2 0 0 0 1.5 1.5L21 12l-5.6 1.9a2 2 0 0 0-1.5 1.5L12 21l-1.9-5.6a2 2 0 0 0-1.5-1.5L3 12l5.6-1.9a2 2 0 0 0 1.5-1.5Z",
 };

@@ -63,6 +63,7 @@ class Drag {
     this.board = board;
     this.commands = commands;
     this.ended = false;
+    this.start = this.#placeNow();
     const rect = element.getBoundingClientRect();
     this.offset = [x - rect.left, y - rect.top];
     this.ghost = element.cloneNode(true);
@@ -79,8 +80,19 @@ class Drag {
     this.frame = requestAnimationFrame(() => this.#scroll());
   }
 
+  /** Where the board has the card now; nothing, if somebody deleted it. */
+  #placeNow() {
+    const place = this.board.places.get(this.element.dataset.id);
+    return place && { columnId: place.column.id, position: place.position, title: place.column.title };
+  }
+
   moveTo(x, y) {
     this.point = [x, y];
+    if (!this.#placeNow()) {
+      this.cancel();
+      this.commands.tell("The card in your hand was deleted. The history has it.");
+      return;
+    }
     this.ghost.style.transform = `translate(${x - this.offset[0]}px, ${y - this.offset[1]}px) rotate(2deg)`;
     const column = this.#columnAt(x, y);
     if (!column) return;
@@ -114,11 +126,17 @@ class Drag {
 
   async drop() {
     const id = this.element.dataset.id;
-    const old = this.board.places.get(id);
-    const stays = old?.column.id === this.place.columnId && old.position === this.place.position;
+    const now = this.#placeNow();
+    const wasMoved = now?.columnId !== this.start.columnId;
+    // Put down where it was taken from, it is not moved, wherever others moved it meanwhile.
+    const stays = isAt(now, this.place) || (wasMoved && isAt(this.start, this.place));
     this.#letGo();
     if (!stays) await this.commands.act("move_card", { cardId: id, ...this.place });
     this.#clear();
+    if (now && wasMoved) {
+      this.commands.tell(`Somebody else had just moved this card to ${now.title}.`
+        + (stays ? " It is there now." : " It is where you put it."));
+    }
     this.board.cards.get(id)?.focus();
   }
 
@@ -158,8 +176,12 @@ class Drag {
     this.board.frame.scrollLeft += pull(x, frame.left, frame.right);
     scrollBy(0, pull(y, 0, innerHeight));
     this.moveTo(x, y);
-    this.frame = requestAnimationFrame(() => this.#scroll());
+    if (!this.ended) this.frame = requestAnimationFrame(() => this.#scroll());
   }
+}
+
+function isAt(place, other) {
+  return place?.columnId === other?.columnId && place?.position === other?.position;
 }
 
 function pull(at, start, end) {

@@ -14,6 +14,7 @@ export class Marks {
 
   /** @param {import("./changes.js").Difference[]} differences made by the agent */
   show(differences) {
+    this.#forgetTheGone();
     for (const { kind, what, id } of differences) {
       const view = (what === "card" ? this.board.cards : this.board.columns).get(id);
       if (!view) continue;
@@ -23,6 +24,15 @@ export class Marks {
       this.timers.set(view.element, undefined);
     }
     if (!document.hidden) this.#startTimers();
+  }
+
+  /** A panel in the background may be left for days; what is off the board is not kept for it. */
+  #forgetTheGone() {
+    for (const [element, timer] of this.timers) {
+      if (element.isConnected) continue;
+      clearTimeout(timer);
+      this.timers.delete(element);
+    }
   }
 
   #startTimers() {
