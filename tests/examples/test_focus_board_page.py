@@ -87,6 +87,20 @@ async def test_one_task_is_put_in_focus_and_finished(focus_day: Live, look: Open
     await expect(page.locator("body")).not_to_have_class("calm")
 
 
+async def test_a_note_in_hand_stays_when_the_agent_ends_the_focus(
+    focus_day: Live, look: Open
+) -> None:
+    page = await look(focus_day)
+    await focus_day.agent("focus_on", task_id=await id_of(focus_day, "Call Ben"))
+    field = focused(page).locator("textarea")
+    await field.fill("He is o")
+    await field.evaluate("e => e.setSelectionRange(2, 4)")
+    before = await task(page, "Call Ben").locator("textarea").evaluate(CARET)
+    await focus_day.agent("end_focus")
+    await expect(focused(page)).to_have_count(0)
+    assert await task(page, "Call Ben").locator("textarea").evaluate(CARET) == before
+
+
 async def test_the_board_works_by_keyboard_alone(focus_day: Live, look: Open) -> None:
     page = await look(focus_day)
     press = page.keyboard.press

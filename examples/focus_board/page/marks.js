@@ -12,11 +12,21 @@ const timers = new Map();
  * @param {string} text such as `Agent started this`
  */
 export function mark(element, text) {
+  forgetTheGone();
   element.querySelector(":scope > .mark")?.remove();
   element.prepend(h("span", { class: "mark" }, icon("agent"), text));
   clearTimeout(timers.get(element));
   timers.set(element, undefined);
   if (!document.hidden) startTimers();
+}
+
+/** A panel in the background may be left for days; what is off the board is not kept for it. */
+function forgetTheGone() {
+  for (const [element, timer] of timers) {
+    if (element.isConnected) continue;
+    clearTimeout(timer);
+    timers.delete(element);
+  }
 }
 
 function startTimers() {

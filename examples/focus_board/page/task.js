@@ -57,6 +57,9 @@ export class TaskView {
   /** @param {import("./focus.js").Task} task @param {boolean} isFocused */
   update(task, isFocused) {
     this.task = task;
+    // Whoever is writing here goes on writing, when somebody else ends the focus.
+    const isAtWork = this.text || this.details.contains(document.activeElement);
+    if (this.isFocused && !isFocused && isAtWork) this.isOpen = true;
     this.isFocused = isFocused;
     const isDone = task.status === "done";
     const isCarried = Boolean(task.carried_to);
