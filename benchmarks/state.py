@@ -16,18 +16,19 @@ import tempfile
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Final
 
 from benchmarks.documents import TYPES, Kind, board
 from benchmarks.measure import Call, Spread, sample
 from benchmarks.report import table, write_table
-from canvas_provider import JSONFileStore, MemoryStore, SQLiteStore, __version__
+from canvas_provider import JSONFileStore, MemoryStore, SQLiteStore, __version__, create_canvas
 from canvas_provider.state.history import Revision
 from canvas_provider.state.shared import SharedState
 from canvas_provider.state.store import Store
+from canvas_provider.testing import open_canvas
 from canvas_provider.web.feed import Feed
 
 __all__ = ["Figure", "main", "run"]
@@ -88,16 +89,6 @@ class Page:
         await serving
 
 
-def feed_of(state: SharedState[Any]) -> Feed:
-    """Return the event stream of a state that no canvas has opened."""
-    instance: Any = SimpleNamespace(
-        state=state,
-        canvas=SimpleNamespace(max_streams=256),
-        subscribe_events=lambda listener: lambda: None,
-    )
-    return Feed(instance)
-
-
 class Bench:
     """All the calls for documents of one size."""
 
@@ -116,6 +107,7 @@ class Bench:
             state = await self._open(MemoryStore(), kind)
             self.calls[f"change by index, {name}"] = self._by_index(state, kind)
             self.calls[f"search through half, then change, {name}"] = self._search(state, kind)
+        await self._add_undo()
         await self._add_pages()
         stores: dict[str, Store] = {
             "SQLiteStore": SQLiteStore(self._folder / "state.sqlite3"),
@@ -133,6 +125,12 @@ class Bench:
         state = await SharedState.open(store, "board", kind.state_type)
         self._stack.push_async_callback(state.aclose)
         return state
+
+    async def _store(self, store: Store) -> None:
+        """Make the first change, which stores everything: those after it are measured."""
+        state = await SharedState.open(store, "board", initial=lambda: self.document)
+        await state.update(lambda draft: draft["cards"][0].update(title="First"))
+        await state.aclose()
 
     def _add_references(self) -> None:
         line = self._stack.enter_context((self._folder / "line").open("wb", buffering=0))
@@ -165,30 +163,47 @@ class Bench:
 
         return lambda: state.update(change)
 
+    async def _add_undo(self) -> None:
+        state = await self._open(MemoryStore(), TYPES["dict"])
+        await self._by_index(state, TYPES["dict"])()
+        # By its number, an undo can be undone as well: to and fro.
+        self.calls["undo of a change by index, dict"] = lambda: state.undo(state.revision)
+
     async def _add_pages(self) -> None:
-        kind = TYPES["dict"]
-        listened = await self._open(MemoryStore(), kind)
-        feed = feed_of(listened)
+        canvas = create_canvas(
+            id="board",
+            display_name="Board",
+            description="A board.",
+            state=dict,
+            state_key=lambda context: "board",
+        )
+        instances = []
+        for _ in range(2):
+            store = MemoryStore()
+            await self._store(store)
+            panel = await self._stack.enter_async_context(open_canvas(canvas, store=store))
+            await panel.events.unfollow()
+            instances.append(panel._instance)
+        listened, quiet = instances
+        feed = Feed(listened)
         for _ in range(10):
             self.listener = Page(feed)
             await self._stack.enter_async_context(self.listener.reading())
-        self.calls[LISTENED] = self._by_index(listened, kind)
-        quiet = feed_of(await self._open(MemoryStore(), kind))
+        assert listened.state is not None
+        self.calls[LISTENED] = self._by_index(listened.state, TYPES["dict"])
 
         async def join(feed: Feed) -> None:
             async with Page(feed).reading():
                 pass
 
-        # A feed of its own has encoded nothing yet.
-        state = await self._open(MemoryStore(), kind)
-
         async def join_first() -> None:
-            feed = feed_of(state)
+            # A feed of its own has encoded nothing yet.
+            feed = Feed(quiet)
             await join(feed)
             feed.close("closed")
 
         self.calls[FIRST] = join_first
-        self.calls[NEXT] = lambda: join(quiet)
+        self.calls[NEXT] = partial(join, Feed(quiet))
 
 
 async def run(sizes: dict[int, int], folder: Path) -> list[Figure]:

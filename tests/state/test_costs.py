@@ -13,11 +13,12 @@ import pytest
 from benchmarks.documents import TYPES, Kind, board
 from canvas_provider.state.memory import MemoryStore
 from canvas_provider.state.shared import SharedState
+from tests.support.stores import commit
 
 ITEMS: Final = 5000
 
 
-@pytest.fixture(params=TYPES.values(), ids=TYPES)
+@pytest.fixture(params=TYPES.values(), ids=list(TYPES))
 def kind(request: pytest.FixtureRequest) -> Kind:
     made: Kind = request.param
     return made
@@ -25,7 +26,7 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 async def open_board(kind: Kind, items: int) -> SharedState[Any]:
     store = MemoryStore()
-    await store.commit("board", 0, board(items), [])
+    await commit(store, "board", 0, board(items), [])
     state = await SharedState.open(store, "board", kind.state_type)
     # What is made once for a type is not what a change costs.
     await state.update(lambda draft: kind.rename(kind.cards(draft)[0], "First"))
