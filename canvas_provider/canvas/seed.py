@@ -4,10 +4,11 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import fields, is_dataclass
-from typing import Any, get_origin, get_type_hints
+from typing import Any, ForwardRef, Literal, get_args, get_origin, get_type_hints
 
 from canvas_provider.canvas.annotation import Site
 from canvas_provider.canvas.context import CanvasContext
+from canvas_provider.types import JSONValue
 
 __all__ = ["Seed", "read_seed"]
 
@@ -31,6 +32,12 @@ def read_seed(state: Any, site: Site) -> Seed | None:
     if state is None:
         return None
     if _is_object_type(state):
+        if (name := _unknown_name(state)) is not None:
+            raise site.refuse(
+                f"{_name(state)} refers to {name!r} by name, which cannot be looked up: define "
+                "it at the top of a module, and refer to it without quotes or in a class",
+                "state",
+            )
         if missing := _required_fields(state):
             raise site.refuse(
                 f"a new {state.__name__} would lack {', '.join(map(repr, missing))}: give it "
@@ -67,6 +74,25 @@ def _is_object_type(state: Any) -> bool:
     return model or is_dataclass(state) or _is_typeddict(state)
 
 
+def _unknown_name(annotation: Any) -> str | None:
+    """Return the first name in `annotation` that nothing says the meaning of."""
+    if isinstance(annotation, str):
+        return annotation
+    if isinstance(annotation, ForwardRef):
+        return annotation.__forward_arg__
+    if annotation == JSONValue:
+        return None
+    if isinstance(annotation, type) and _is_typeddict(annotation):
+        try:
+            get_type_hints(annotation)
+        except NameError as error:
+            return error.name
+    for arg in () if get_origin(annotation) is Literal else get_args(annotation):
+        if (found := _unknown_name(arg)) is not None:
+            return found
+    return None
+
+
 def _is_typeddict(state: type) -> bool:
     return issubclass(state, dict) and hasattr(
         state, "__required_keys__"
@@ -92,7 +118,13 @@ def _required_fields(state: Any) -> list[str]:
 def _return_type(factory: Any, site: Site) -> Any:
     try:
         returned = get_type_hints(factory).get("return")
-    except (NameError, TypeError, AttributeError):
+    except NameError as error:
+        raise site.refuse(
+            f"the factory {_name(factory)} returns something that has no meaning at the top of its "
+            f"module: {error}. Define the type there",
+            "state",
+        ) from None
+    except (TypeError, AttributeError):
         returned = None
     if returned is None or not _is_object_type(returned):
         name = _name(factory)

@@ -55,6 +55,11 @@ def shape_of(state_type: Any) -> Shape:
         shape.codec.prepare()
     except PydanticUserError as error:
         raise StateError(f"the state cannot be a {state_type}: {error.message}") from None
+    except RecursionError:
+        raise StateError(
+            f"the state cannot be a {state_type}: an alias in it refers to itself, which "
+            "pydantic cannot follow. For any JSON, write pydantic.JsonValue; else use a class"
+        ) from None
     return shape
 
 

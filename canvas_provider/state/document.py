@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from canvas_provider.errors import ChangeInProgress, InvalidState, StateError
-from canvas_provider.state.json import equal
+from canvas_provider.state.json import MAX_DEPTH, check_nesting, equal, refuse
 from canvas_provider.state.patch import Operation, apply, diff
 from canvas_provider.state.recording import Link, Prepared, Recording, is_node
 from canvas_provider.state.shape import PLAIN, Shape
@@ -109,10 +109,7 @@ class Change:
             NotJSON, InvalidState: it cannot be committed; `rollback` is due.
         """
         recording, draft = self._recording, self.draft
-        if self._patched is not None:
-            prepared: Prepared | None = self._patched
-        else:
-            prepared = recording.prepare(draft) if is_node(draft) else self._compare()
+        prepared = self._patched if self._patched is not None else self._settle()
         recording.freeze()
         if recording.normal is not None:
             draft.__draft_kind__.refresh(draft, recording.normal)
@@ -121,6 +118,16 @@ class Change:
             self._end()
             return None
         self._prepared = prepared
+        return prepared
+
+    def _settle(self) -> Prepared | None:
+        draft = self.draft
+        try:
+            prepared = self._recording.prepare(draft) if is_node(draft) else self._compare()
+        except RecursionError:
+            refuse("", f"nesting deeper than {MAX_DEPTH} levels")
+        if prepared is not None:
+            _check_depth(prepared)
         return prepared
 
     def _compare(self) -> Prepared | None:
@@ -153,3 +160,14 @@ class Change:
     def _end(self) -> None:
         self._recording.release()
         self.document.end(self)
+
+
+def _check_depth(prepared: Prepared) -> None:
+    """Refuse what came to lie too deep: a draft that is put elsewhere is not looked into then."""
+    for operation in prepared.operations:
+        path = operation["path"]
+        value = operation.get("value")
+        if type(value) is dict or type(value) is list:
+            check_nesting(value, path, path.count("/"))
+        elif operation["op"] == "move" and path.count("/") > operation["from"].count("/"):
+            check_nesting(prepared.document, "", 0)

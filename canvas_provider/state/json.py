@@ -7,7 +7,7 @@ Errors name the place by its JSON Pointer and never show the value.
 
 from math import isfinite
 from types import NoneType
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from canvas_provider.errors import NotJSON
 from canvas_provider.types import JSONValue
@@ -18,6 +18,7 @@ __all__ = [
     "MAX_INTEGER",
     "SCALARS",
     "check_key",
+    "check_nesting",
     "check_scalar",
     "ensure_json",
     "equal",
@@ -71,6 +72,17 @@ def _check_depth(path: str, depth: int) -> None:
     # A cycle has no end, so it is found here, too.
     if depth >= MAX_DEPTH:
         refuse(path[:60] + "…", f"a cycle, or nesting deeper than {MAX_DEPTH} levels")
+
+
+def check_nesting(value: object, path: str, depth: int) -> None:
+    """Refuse plain JSON, at `depth` containers within a document, that nests too deeply there."""
+    kind = type(value)
+    if kind is dict or kind is list:
+        _check_depth(path, depth)
+        items: Any = value.values() if kind is dict else value  # type: ignore[attr-defined]
+        for item in items:
+            if type(item) is dict or type(item) is list:
+                check_nesting(item, path, depth + 1)
 
 
 def check_key(key: object, path: str) -> None:

@@ -13,6 +13,7 @@ from typing import (
     Annotated,
     Any,
     Final,
+    ForwardRef,
     Literal,
     NotRequired,
     Required,
@@ -286,12 +287,13 @@ def is_typed_dict(annotation: Any) -> bool:
     )
 
 
-_PLAIN_TYPES: Final = (dict, list, str, int, float, bool, NoneType, None, Any, object)
+_PLAIN_TYPES: Final = (dict, list, str, int, float, bool, NoneType, None, Any, object, JSONValue)
 
 
 def _is_plain(annotation: Any, within: tuple[Any, ...] = ()) -> bool:
     """Say whether values of a type are JSON as they are, and nothing checks them."""
-    if annotation in _PLAIN_TYPES or annotation in within:
+    # What a resolved hint still names is an alias that it is itself within, such as JSONValue.
+    if annotation in _PLAIN_TYPES or annotation in within or isinstance(annotation, ForwardRef):
         return True
     if is_typed_dict(annotation):
         hints = get_type_hints(annotation, include_extras=True)
@@ -303,6 +305,6 @@ def _is_plain(annotation: Any, within: tuple[Any, ...] = ()) -> bool:
         return _is_plain(args[0], within)
     if origin is Annotated:
         return _is_plain(args[0], within) and all(type(note) is str for note in args[1:])
-    if origin is dict and args[0] is not str:
+    if origin is dict and args and args[0] is not str:
         return False
     return origin in (list, dict, Union, UnionType) and all(_is_plain(arg, within) for arg in args)

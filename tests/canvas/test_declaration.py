@@ -1,12 +1,13 @@
 import functools
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
+import pydantic
 import pytest
 from jsonschema import Draft7Validator
 from pydantic import BaseModel, Field, RootModel
@@ -17,7 +18,8 @@ from canvas_provider.canvas.action import Action
 from canvas_provider.canvas.context import CanvasContext, Opened
 from canvas_provider.canvas.declaration import Canvas, Route, create_canvas
 from canvas_provider.errors import DeclarationError
-from canvas_provider.types import JSONObject
+from canvas_provider.testing import open_canvas
+from canvas_provider.types import JSONObject, JSONValue
 
 
 class Board(BaseModel):
@@ -181,6 +183,82 @@ def test_a_factory_seeds_what_its_annotation_says() -> None:
     assert canvas.state_type is Required
     assert canvas.seed is not None
     assert canvas.seed.factory is first
+
+
+Tree = dict[str, "Tree"]
+
+
+class Link(TypedDict, total=False):
+    next: "Link"
+    more: JSONValue
+
+
+def first_json(ctx: CanvasContext) -> dict[str, JSONValue]:
+    return {"a": [1]}
+
+
+def first_object(ctx: CanvasContext) -> JSONObject:
+    return {"a": [1]}
+
+
+def first_tree(ctx: CanvasContext) -> "dict[str, Tree]":
+    return {"a": {}}
+
+
+def first_link(ctx: CanvasContext) -> Link:
+    return {"next": {}, "more": [1]}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        first_json, first_object, first_tree, first_link, Link, dict, dict[str, Any],
+        dict[str, JSONValue], dict[str, pydantic.JsonValue],
+    ],
+)  # fmt: skip
+async def test_a_type_that_refers_to_itself_can_be_the_state(state: Any) -> None:
+    async with open_canvas(create(state=state)) as panel:
+        assert panel.state == (state(None) if state.__name__.startswith("first") else {})
+
+
+def local_types() -> list[Any]:
+    class Local(TypedDict, total=False):
+        next: "Local"  # type: ignore[misc]  # as an author may write it
+
+    def first(ctx: CanvasContext) -> "Local":
+        return {}
+
+    return [Local, first]
+
+
+def first_list(ctx: CanvasContext) -> list[int]:
+    return []
+
+
+def first_any(ctx: CanvasContext) -> Any:
+    return {}
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (Tree, "'Tree'"),
+        (dict[str, "Nowhere"], "'Nowhere'"),  # type: ignore[name-defined]  # noqa: F821
+        (local_types()[0], "'Local'"),
+        (local_types()[1], "'Local'"),
+        (first_list, "factory first_list"),
+        (first_any, "factory first_any"),
+        (Mapping[str, int], "Mapping"),
+        (list[int], "list"),
+        (Any, "Any"),
+        (object, "object"),
+        (dict[str, int] | None, "UnionType"),
+        (JSONValue, "UnionType"),
+    ],
+)
+def test_other_types_cannot_be_the_state_and_are_named(state: Any, said: str) -> None:
+    with pytest.raises(DeclarationError, match=said):
+        create(state=state)
 
 
 def test_a_page_is_served_unless_a_long_form_open_is_all_there_is(tmp_path: Path) -> None:

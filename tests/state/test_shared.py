@@ -666,3 +666,57 @@ async def test_it_shows_nothing_of_the_state() -> None:
     state = await SharedState.open(MemoryStore(), "k", initial=lambda: {"secret": "hunter2"})
     assert "hunter2" not in repr(state)
     assert "hunter2" not in repr(state._live.document)
+
+
+def nested(levels: int) -> Any:
+    value: Any = {}
+    for _ in range(levels - 1):
+        value = {"a": value}
+    return value
+
+
+def deeper(draft: Any) -> None:
+    draft["other"] = {"b": draft["deep"]}
+
+
+def deeper_by_a_move(draft: Any) -> None:
+    draft["target"]["inner"]["deep"] = draft.pop("deep")
+
+
+def deeper_in_a_list(draft: Any) -> None:
+    draft["items"].append([draft["deep"]])
+
+
+def deeper_one_by_one(draft: Any) -> None:
+    for _ in range(3000):
+        draft["deep"] = {"a": draft["deep"]}
+
+
+def deeper_below_what_is_deep(draft: Any) -> None:
+    lowest = draft["deep"]
+    while "a" in lowest:
+        lowest = lowest["a"]
+    lowest["again"] = draft["target"]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        deeper,
+        deeper_by_a_move,
+        deeper_in_a_list,
+        deeper_one_by_one,
+        deeper_below_what_is_deep,
+    ],
+)
+async def test_what_is_deep_already_cannot_be_put_too_deep(write: Callable[[Any], None]) -> None:
+    """Such a document could neither be stored nor sent."""
+    seed = {"deep": nested(199), "target": {"inner": {}}, "items": []}
+    state = await SharedState.open(MemoryStore(), "k", initial=lambda: seed)
+    await state.update(lambda draft: draft.update(a=1))
+    before = state.document
+    with pytest.raises(NotJSON, match="200 levels"):
+        await state.update(write)
+    assert (state.document is before, state.revision) == (True, 1)
+    await state.update(lambda draft: draft.update(moved=draft.pop("deep")))
+    assert state.revision == 2
