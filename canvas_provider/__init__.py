@@ -38,6 +38,7 @@ from canvas_provider.state.memory import MemoryStore
 from canvas_provider.state.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
+    from canvas_provider.canvas.quoting import quote_untrusted
     from canvas_provider.session.command import Command, CommandContext, command
     from canvas_provider.session.join import join_session
     from canvas_provider.session.session import Session
@@ -72,6 +73,7 @@ __all__ = [
     "command",
     "create_canvas",
     "join_session",
+    "quote_untrusted",
     "run",
     "tool",
 ]
@@ -85,6 +87,7 @@ _LATER: Final = {
     "ToolContext": "canvas_provider.session.tool",
     "command": "canvas_provider.session.command",
     "join_session": "canvas_provider.session.join",
+    "quote_untrusted": "canvas_provider.canvas.quoting",
     "tool": "canvas_provider.session.tool",
 }
 """What needs asyncio, and what not every program uses. `run` writes its handshake before asyncio is

@@ -56,6 +56,8 @@ class ExtensionContextAttachment(TypedDict):
     type: Literal["extension_context"]
     title: str
     payload: JSONValue
+    extensionId: NotRequired[str]
+    """`ctx.session` fills in this and where else it comes from."""
 
 
 Attachment: TypeAlias = (

@@ -1,8 +1,10 @@
 """What an extension may ask of its session: the same for `Session` and for `ctx.session`."""
 
-from collections.abc import Callable, Sequence
-from typing import Final, Literal, Unpack, cast
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final, Literal, TypeVar, Unpack, cast
 
+from canvas_provider.canvas.threads import start_in_loop
 from canvas_provider.canvas.view import ModelOptions, SendOptions
 from canvas_provider.protocol.copilot import Method, SessionCapabilities
 from canvas_provider.protocol.events import AssistantMessage, EventName, SessionEvent
@@ -11,12 +13,14 @@ from canvas_provider.session.canvases import SessionCanvases
 from canvas_provider.session.events import Events, EventStream, Listener, to_event, warn_of_unknown
 from canvas_provider.session.extensions import SessionExtensions
 from canvas_provider.session.facts import Facts
-from canvas_provider.session.prompts import Prompts, to_text
+from canvas_provider.session.prompts import Panel, Prompts, to_text
 from canvas_provider.session.ui import SessionUI
 from canvas_provider.types import JSONObject, JSONValue
 from canvas_provider.wire.peer import Peer
 
 __all__ = ["SessionAPI", "SessionParts"]
+
+T = TypeVar("T")
 
 _PREFIX: Final = "session."
 
@@ -26,6 +30,7 @@ class SessionParts:
 
     def __init__(self, peer: Peer, session_id: str) -> None:
         self.session_id: Final = session_id
+        self.loop: Final = asyncio.get_running_loop()
         self._peer = peer
         self.facts: Final = Facts()
         self.events: Final = Events()
@@ -49,12 +54,12 @@ class SessionAPI:
     """Each coroutine raises `RemoteError` where the runtime refuses, `ConnectionClosed` at the end.
 
     They belong to the event loop. A `def` handler, which runs in a thread, calls them as
-    `ctx.run(ctx.session.send("…"))`.
+    `ctx.run(ctx.session.send("…"))`, a thread of your own as `session.run(session.send("…"))`.
     """
 
-    def __init__(self, parts: SessionParts, instance_id: str | None = None) -> None:
+    def __init__(self, parts: SessionParts, panel: Panel | None = None) -> None:
         self._parts = parts
-        self._instance_id = instance_id
+        self._panel = panel
 
     # --- What it is
 
@@ -123,7 +128,7 @@ class SessionAPI:
                 `ctx.session` of two panels holds two keys.
             options: see `SendOptions`.
         """
-        return await self._parts.prompts.send(prompt, options, self._instance_id)
+        return await self._parts.prompts.send(prompt, options, self._panel)
 
     async def send_and_wait(
         self,
@@ -146,7 +151,7 @@ class SessionAPI:
             CanvasProviderError: called from inside a handler.
         """
         prompts = self._parts.prompts
-        return await prompts.send_and_wait(prompt, options, self._instance_id, timeout)
+        return await prompts.send_and_wait(prompt, options, self._panel, timeout)
 
     async def send_attachments(
         self, attachments: Sequence[Attachment], *, instance_id: str | None = None
@@ -159,9 +164,10 @@ class SessionAPI:
             instance_id: the panel they come from; `ctx.session` fills in its own.
         """
         params: JSONObject = {"attachments": cast("list[JSONValue]", list(attachments))}
-        instance = self._instance_id if instance_id is None else instance_id
-        if instance is not None:
-            params["instanceId"] = instance
+        if instance_id is None and self._panel is not None:
+            instance_id = self._panel.instance_id
+        if instance_id is not None:
+            params["instanceId"] = instance_id
         await self._parts.request(Method.SESSION_EXTENSIONS_SEND_ATTACHMENTS, params)
 
     async def abort(self) -> None:
@@ -199,6 +205,15 @@ class SessionAPI:
         return self._parts.events.stream(names)
 
     # --- Everything else
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Do what has to be awaited, from another thread than the event loop's.
+
+        Raises:
+            CanvasProviderError: called in the event loop, where you `await` instead.
+            Closing: the loop has ended.
+        """
+        return start_in_loop(coroutine, self._parts.loop).result()
 
     async def set_model(self, model: str, **options: Unpack[ModelOptions]) -> ModelSwitched:
         """Change the session's model, from the next prompt on.

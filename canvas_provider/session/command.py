@@ -1,7 +1,7 @@
 """`@command` and `Command`: a slash command that the person types, `/deploy production`."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, overload
 
 from canvas_provider.canvas import rules
 from canvas_provider.canvas.annotation import Site
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Command", "CommandCalls", "CommandContext", "command"]
 
+T = TypeVar("T")
+
 
 class CommandContext(NamedTuple):
     """One call of a command, as its handler sees it."""
@@ -28,6 +30,10 @@ class CommandContext(NamedTuple):
     """Without the slash."""
     args: str
     """What stands behind the name, as it was typed."""
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Do what has to be awaited, from a `def` handler, which is in a thread."""
+        return self.session.run(coroutine)
 
 
 class Command:

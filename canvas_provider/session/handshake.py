@@ -41,6 +41,8 @@ class Handshake:
     connection: Connection
     connect_id: int
     resume_id: int
+    declared: SessionResumeParams
+    """What `session.resume` has said, to be said again."""
     contributions: "Contributions | None" = None
     """What there is besides canvases."""
 
@@ -80,6 +82,7 @@ class Handshake:
             connection,
             connection.send_request(Method.CONNECT, {}),
             connection.send_request(Method.SESSION_RESUME, cast(JSONObject, params)),
+            params,
             contributions,
         )
 

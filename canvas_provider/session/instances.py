@@ -22,7 +22,9 @@ from canvas_provider.protocol.copilot import (
     CanvasOpenParams,
     CanvasOpenResult,
 )
+from canvas_provider.session.prompts import Panel
 from canvas_provider.session.view import InstanceSession
+from canvas_provider.session.watch import PageWatch
 from canvas_provider.state.memory import MemoryStore
 from canvas_provider.state.registry import StateRegistry
 from canvas_provider.state.store import Store
@@ -37,6 +39,10 @@ class Served(Protocol):
     @property
     def url(self) -> str:
         """Where it is. Holds the token: never log it."""
+
+    @property
+    def visited(self) -> bool:
+        """Whether anybody has asked for it."""
 
     async def aclose(self, reason: Literal["closed", "shutdown"]) -> None:
         """End its event streams with `closed` and this reason, then free the port."""
@@ -71,15 +77,17 @@ class Instances:
         canvases: Mapping[str, Canvas],
         *,
         serve: Serve,
-        view: Callable[[str], InstanceSession],
+        view: Callable[[Panel], InstanceSession],
         reopen: Callable[[Instance, JSONValue | Missing], Awaitable[object]],
         slow_after: float,
+        pages: PageWatch,
     ) -> None:
         self._canvases = canvases
         self._serve = serve
         self._view = view
         self._reopen = reopen
         self._slow_after = slow_after
+        self._pages = pages
         self._workers = Workers()
         self._entries: dict[str, _Entry] = {}
         self._leaving: set[_Entry] = set()
@@ -186,7 +194,7 @@ class Instances:
             raise CanvasError(
                 "unknown_canvas", f"This extension has no canvas {params['canvasId']!r}."
             )
-        session = self._view(params["instanceId"])
+        session = self._view(Panel(params["extensionId"], params["canvasId"], params["instanceId"]))
         instance = Instance(
             canvas,
             instance_id=params["instanceId"],
@@ -215,6 +223,7 @@ class Instances:
                 await instance.close(explicit=False)
             raise
         instance.url = entry.served.url
+        self._pages.add(entry.served, instance.canvas.id, instance.instance_id)
 
     async def _take_off_air(self, entry: _Entry, reason: Literal["closed", "shutdown"]) -> None:
         """Pages first, so that nobody talks to an instance that is leaving."""
@@ -229,6 +238,7 @@ class Instances:
     async def _end_page(self, entry: _Entry, reason: Literal["closed", "shutdown"]) -> None:
         served, entry.served = entry.served, None
         if served is not None:
+            self._pages.remove(served)
             await served.aclose(reason)
 
     def _present(self, entry: _Entry, opened: Opened) -> CanvasOpenResult:

@@ -8,7 +8,8 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple, cast
 
 from canvas_provider.canvas.handling import current_handler
 from canvas_provider.canvas.view import SendOptions
@@ -19,13 +20,22 @@ from canvas_provider.session.events import Events
 from canvas_provider.session.turn import Turn
 from canvas_provider.types import JSONObject, JSONValue
 
-__all__ = ["Key", "Prompts", "Request", "to_text"]
+__all__ = ["Panel", "Prompts", "Request", "to_text"]
 
 Request = Callable[[Method, JSONObject], Awaitable[JSONValue]]
 """A method of the session and its parameters, without `sessionId`."""
 
 Key = tuple[str | None, str]
-"""Where a key of `dedupe=` holds, and the key: panels do not share theirs."""
+"""Which panel holds a key of `dedupe=`, and the key: panels do not share theirs."""
+
+
+class Panel(NamedTuple):
+    """Whose `ctx.session` it is."""
+
+    extension_id: str
+    canvas_id: str
+    instance_id: str
+
 
 HELD: Final = 3600.0
 """Seconds after which a key is given up: an end that was missed must not kill a button for good."""
@@ -72,19 +82,19 @@ class Prompts:
         self._followed: set[_Prompt] = set()
         self._keys: dict[Key, _Prompt] = {}
 
-    async def send(self, prompt: str, options: SendOptions, scope: str | None) -> str:
+    async def send(self, prompt: str, options: SendOptions, panel: Panel | None) -> str:
         """Send a prompt, or not if one of the same key is under way; return the message id."""
-        params = _to_params(prompt, options)
-        key = options.get("dedupe")
+        params = _to_params(prompt, options, panel)
+        key = _to_key(options, panel)
         if key is None:
             return to_text(await self._request(Method.SESSION_SEND, params), "messageId")
-        return await asyncio.shield(self._follow(params, (scope, key)).sent)
+        return await asyncio.shield(self._follow(params, key).sent)
 
     async def send_and_wait(
         self,
         prompt: str,
         options: SendOptions,
-        scope: str | None,
+        panel: Panel | None,
         seconds: float | None,
     ) -> AssistantMessage | None:
         """Send a prompt and wait for the end of its turn.
@@ -98,9 +108,9 @@ class Prompts:
                 f"send_and_wait() inside {handler} would wait for itself, because the agent's turn "
                 "waits for the handler: use send(), and on('assistant.message', ...) for the answer"
             )
-        params = _to_params(prompt, options)
-        key = options.get("dedupe")
-        followed = self._follow(params, None if key is None else (scope, key))
+        params = _to_params(prompt, options, panel)
+        key = _to_key(options, panel)
+        followed = self._follow(params, key)
         try:
             async with asyncio.timeout(seconds) as limit:
                 await asyncio.shield(followed.sent)
@@ -160,7 +170,12 @@ class Prompts:
                 del self._keys[key]
 
 
-def _to_params(prompt: str, options: SendOptions) -> JSONObject:
+def _to_key(options: SendOptions, panel: Panel | None) -> Key | None:
+    key = options.get("dedupe")
+    return None if key is None else (None if panel is None else panel.instance_id, key)
+
+
+def _to_params(prompt: str, options: SendOptions, panel: Panel | None) -> JSONObject:
     given = cast(Mapping[str, Any], options)
     if unknown := sorted(given.keys() - SendOptions.__annotations__):
         known = ", ".join(SendOptions.__annotations__)
@@ -171,8 +186,28 @@ def _to_params(prompt: str, options: SendOptions) -> JSONObject:
             value = given[name]
             params[wire_name] = dict(value) if name == "request_headers" else value
     if given.get("attachments") is not None:
-        params["attachments"] = list(given["attachments"])
+        params["attachments"] = [_complete(dict(each), panel) for each in given["attachments"]]
     return params
+
+
+def _complete(attachment: dict[str, Any], panel: Panel | None) -> JSONValue:
+    """Add to data of ours where it comes from: else the runtime drops it without a word.
+
+    (Schema `AttachmentExtensionContext`; observed with Copilot CLI 1.0.102.)
+    """
+    if attachment.get("type") != "extension_context":
+        return attachment
+    stamp: dict[str, Any] = {"capturedAt": datetime.now(UTC).isoformat(timespec="milliseconds")}
+    if panel is not None:
+        stamp["extensionId"] = panel.extension_id
+        stamp["canvasId"] = panel.canvas_id
+        stamp["instanceId"] = panel.instance_id
+    elif "extensionId" not in attachment:
+        raise ValueError(
+            "outside of a handler nobody knows this extension's id: add it to the "
+            'extension_context attachment, as in "extensionId": "project:kanban"'
+        )
+    return stamp | attachment
 
 
 def to_text(result: JSONValue, name: str) -> str:

@@ -32,6 +32,7 @@ from canvas_provider.session.events import EVERY_EVENT
 from canvas_provider.session.handshake import Handshake
 from canvas_provider.session.instances import Instances, Served
 from canvas_provider.session.view import InstanceSession
+from canvas_provider.session.watch import Clock, ListingWatch, PageWatch
 from canvas_provider.types import JSONObject, JSONValue, Missing
 from canvas_provider.wire.peer import Peer
 from canvas_provider.wire.transports import Transport
@@ -82,6 +83,7 @@ class Session(SessionAPI):
         transport: Transport,
         web: WebStack,
         *,
+        clock: Clock | None = None,
         on_lost: Callable[[], None] = _nothing,
         on_closed: Callable[[], None] = _nothing,
     ) -> None:
@@ -98,12 +100,16 @@ class Session(SessionAPI):
         parts = SessionParts(self._peer, handshake.session_id)
         super().__init__(parts)
         handshake.connection.ignores = parts.events.ignores
+        self._clock: Clock = asyncio.get_running_loop() if clock is None else clock
+        self._pages = PageWatch(self._clock, lambda: parts.facts.has_canvases)
+        self._listing: ListingWatch | None = None
         self._instances = Instances(
             handshake.canvases,
             serve=web.serve,
-            view=lambda instance_id: InstanceSession(parts, instance_id),
+            view=lambda panel: InstanceSession(parts, panel),
             reopen=self._open_again,
             slow_after=handshake.settings.slow_action,
+            pages=self._pages,
         )
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closing: asyncio.Task[None] | None = None
@@ -144,6 +150,12 @@ class Session(SessionAPI):
             result = cast(SessionResumeResult, answer if isinstance(answer, dict) else {})
             self._take_environment(result)
             self._parts.facts.join(result)
+            self._listing = ListingWatch(
+                self._handshake.canvases,
+                list_ids=self._list_ids,
+                declare=self._declare_again,
+                clock=self._clock,
+            )
         except RemoteError as error:
             await self.aclose()
             raise JoinError(f"Copilot refused this extension: {error.message}") from None
@@ -202,6 +214,9 @@ class Session(SessionAPI):
     async def _shut_down(self) -> None:
         """One deadline over everything: Copilot kills 1.0 s after SIGTERM."""
         deadline = self._handshake.settings.shutdown_deadline
+        self._pages.end()
+        if self._listing is not None:
+            self._listing.end()
         try:
             async with asyncio.timeout(deadline * 0.9):
                 if self._callbacks is not None:
@@ -225,6 +240,13 @@ class Session(SessionAPI):
             input,
             extension_id=instance.extension_id,
         )
+
+    async def _list_ids(self) -> set[str]:
+        return {canvas["canvasId"] for canvas in await self.canvas.list()}
+
+    async def _declare_again(self) -> None:
+        declared = cast(JSONObject, self._handshake.declared)
+        await self._parts.request(Method.SESSION_RESUME, declared)
 
     # --- What the runtime asks of us
 

@@ -5,8 +5,8 @@ annotations, text from `Annotated` and the docstring, an optional context.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args, overload
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, get_args, overload
 
 from canvas_provider.canvas import rules
 from canvas_provider.canvas.annotation import Site
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Tool", "ToolContext", "tool"]
 
+T = TypeVar("T")
+
 Defer = Literal["auto", "never"]
 
 
@@ -45,6 +47,10 @@ class ToolContext(NamedTuple):
     traceparent: str | None = None
     tracestate: str | None = None
     """W3C Trace Context of the runtime's own span, if it traces."""
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Do what has to be awaited, from a `def` handler, which is in a thread."""
+        return self.session.run(coroutine)
 
     def __repr__(self) -> str:
         # Arguments are for nobody's log.

@@ -6,6 +6,7 @@ place they share. Their keys of `dedupe=` are their own, too.
 
 from canvas_provider.protocol.copilot import CallParams
 from canvas_provider.session.api import SessionAPI, SessionParts
+from canvas_provider.session.prompts import Panel
 
 __all__ = ["InstanceSession"]
 
@@ -13,11 +14,9 @@ __all__ = ["InstanceSession"]
 class InstanceSession(SessionAPI):
     """`ctx.session`."""
 
-    def __init__(
-        self, parts: SessionParts, instance_id: str, working_directory: str | None = None
-    ) -> None:
-        super().__init__(parts, instance_id)
-        self.working_directory = working_directory
+    def __init__(self, parts: SessionParts, panel: Panel) -> None:
+        super().__init__(parts, panel)
+        self.working_directory: str | None = None
         """Where the user works, absolute; None if the host does not say."""
 
     def follow(self, params: CallParams) -> None:

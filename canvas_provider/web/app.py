@@ -67,6 +67,11 @@ class InstanceApp:
         """Answer to `host` (`127.0.0.1:PORT`). Until then every request is refused."""
         self._hosts.bind(host)
 
+    @property
+    def visited(self) -> bool:
+        """Whether any request has come past the guards."""
+        return self._site.visited
+
     def close(self, reason: Literal["closed", "shutdown"]) -> None:
         """End every event stream with `closed` and this reason. Idempotent."""
         self._site.feed.close(reason)
@@ -85,6 +90,7 @@ class _Site:
     def __init__(self, instance: "Instance", policy: ContentPolicy) -> None:
         canvas, workers = instance.canvas, Workers()
         self.feed = Feed(instance)
+        self.visited = False
         self._instance = instance
         self._files = (
             DefaultPage(canvas.display_name, policy)
@@ -96,6 +102,7 @@ class _Site:
         self._action = ContentTypeGuard(action)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.visited = True
         path = scope["path"].removeprefix(scope["root_path"])
         if not path:
             await self._redirect(scope, send)

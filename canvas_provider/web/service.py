@@ -49,6 +49,11 @@ class Served:
         """Where the page is. It holds the token: never log it."""
         return f"{self._origin.base}/{self._token}/"
 
+    @property
+    def visited(self) -> bool:
+        """Whether anybody has asked for it."""
+        return self._app.visited
+
     async def aclose(
         self, reason: Literal["closed", "shutdown"] = "closed", *, grace: float = 0.25
     ) -> None:

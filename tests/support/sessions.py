@@ -10,6 +10,7 @@ from canvas_provider.config import Settings
 from canvas_provider.host.runtime import Runtime
 from canvas_provider.session.handshake import Handshake
 from canvas_provider.session.session import Session, WebStack
+from canvas_provider.session.watch import Clock
 from canvas_provider.wire.transports import MemoryTransport, memory_pair
 
 EXTENSION = "project:board"
@@ -21,6 +22,7 @@ class NoServed:
     def __init__(self, instance: Instance) -> None:
         self.url = f"http://127.0.0.1:1/{instance.instance_id}/"
         self.ended: list[str] = []
+        self.visited = False
 
     async def aclose(self, reason: str) -> None:
         self.ended.append(reason)
@@ -49,9 +51,10 @@ def make_session(
     session_id: str = "s-1",
     web: WebStack | None = None,
     settings: Settings | None = None,
+    clock: Clock | None = None,
 ) -> Session:
     handshake = Handshake.begin(canvases, session_id=session_id, settings=settings or Settings())
-    return Session(handshake, transport, web if web is not None else NoWeb())
+    return Session(handshake, transport, web if web is not None else NoWeb(), clock=clock)
 
 
 @dataclass
