@@ -63,3 +63,10 @@ def loaded_by(code: str) -> set[str]:
 )
 def test_no_heavy_package_is_loaded_before_it_is_needed(code: str) -> None:
     assert loaded_by(code) == set()
+
+
+@pytest.mark.process
+def test_a_test_without_the_real_copilot_pays_for_no_server_and_no_sdk() -> None:
+    loaded = loaded_by("from canvas_provider.testing import open_canvas")
+    # click comes with httpx.
+    assert loaded.isdisjoint({"aiohttp", "copilot", "pytest", "redis", "uvicorn"})
