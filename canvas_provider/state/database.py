@@ -62,7 +62,7 @@ class Database:
 
     async def load(self, key: str, since: int) -> Stored | None:
         """See `SQLiteStore.load`."""
-        return await self._offload.run(lambda: self._load(key))
+        return await self._offload.run(lambda: self._load(key, since))
 
     async def commit(
         self,
@@ -85,29 +85,34 @@ class Database:
 
     # In the thread:
 
-    def _load(self, key: str) -> Stored | None:
+    def _load(self, key: str, since: int) -> Stored | None:
         known = self._known.pop(key, None)
 
-        def work(connection: Connection, token: Token) -> _Known:
-            return self._find(connection, token, key, known)
+        def work(connection: Connection, token: Token) -> tuple[_Known, list[Revision]]:
+            head = patch_log.find(connection, key)
+            history = [] if head is None else patch_log.read_history(connection, head, since)
+            return self._find(connection, token, head, known), history
 
         try:
-            found = self._file.read(work) or _Known(_NOTHING, 0, NO_FILE)
+            found, history = self._file.read(work) or (_Known(_NOTHING, 0, NO_FILE), [])
         except patch_log.DamagedLog as damage:
             aside = self._file.write(partial(self._set_aside, key))
             if aside is None:
                 # Another process has done it.
-                return self._load(key)
+                return self._load(key, since)
             text = f"the state of {key!r} could not be read ({damage}); it is kept as {aside!r}"
             logger.warning("%s in %s", text, self._file.path)
             raise DamagedDocument(text) from None
         self._known[key] = found
-        return found.stored if found.stored.revision else None
+        return found.stored._replace(history=history) if found.stored.revision else None
 
     def _find(
-        self, connection: Connection, token: Token, key: str, known: _Known | None = None
+        self,
+        connection: Connection,
+        token: Token,
+        head: patch_log.Head | None,
+        known: _Known | None,
     ) -> _Known:
-        head = patch_log.find(connection, key)
         if head is None:
             return _Known(_NOTHING, 0, token)
         is_same = known is not None and (known.token.opening, known.id) == (token.opening, head.id)
@@ -116,11 +121,11 @@ class Database:
 
     def _set_aside(self, key: str, connection: Connection, token: Token) -> str | None:
         """Give a damaged document another key: the others in the file are in good order."""
+        head = patch_log.find(connection, key)
         try:
-            self._find(connection, token, key)
+            self._find(connection, token, head, None)
         except patch_log.DamagedLog:
-            head = patch_log.find(connection, key)
-            assert head is not None, "it was read a moment ago"
+            assert head is not None, "nothing is in good order"
             aside = f"{key}.damaged-{stamp()}-{head.id}"
             patch_log.rename(connection, head, aside)
             return aside
@@ -138,7 +143,7 @@ class Database:
             actual = 0 if head is None else head.revision
             if actual != expected_revision:
                 raise RevisionConflict(expected_revision, actual)
-            number = patch_log.write(connection, key, head, document, revision.ops)
+            number = patch_log.write(connection, key, head, document, revision)
             return _Known(Stored(expected_revision + 1, document), number, token)
 
         self._known[key] = self._file.write(work)

@@ -1,28 +1,38 @@
-"""Documents as tables: a snapshot of each, and the patches since.
+"""Documents as tables: a snapshot of each, and the patches that led there and on from there.
 
 Knows SQL and nothing of files, threads or locks: each function works within a transaction that
-its caller has begun. A commit adds one row. When the patches have become many, or longer than the
-snapshot, a commit writes a new snapshot in their place, so that what is read stays bounded and
-what is written is, on average, a small multiple of what changed.
+its caller has begun. A commit adds one row, which is a revision. When the patches since the
+snapshot have become many, or longer than it is, a commit writes a new one, so that what is read
+stays bounded and what is written is, on average, a small multiple of what changed. Only then it
+lets go of rows, of those before the snapshot that are too old, or too much, for a history.
 """
 
 import json
-from collections.abc import Sequence
 from sqlite3 import Connection
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
 from canvas_provider.errors import NotJSON, PatchError
-from canvas_provider.state.difference import Operation
+from canvas_provider.state.history import MAX_REVISIONS, MAX_SIZE, Revision
 from canvas_provider.state.json import ensure_json
 from canvas_provider.state.patch import apply
 from canvas_provider.state.store import Stored
-from canvas_provider.types import JSONValue
+from canvas_provider.types import Author, JSONValue
 
-__all__ = ["SCHEMA", "DamagedLog", "Head", "find", "read", "rename", "write"]
+__all__ = [
+    "MIGRATIONS",
+    "SCHEMA",
+    "DamagedLog",
+    "Head",
+    "find",
+    "read",
+    "read_history",
+    "rename",
+    "write",
+]
 
 # A row is never updated but by a new snapshot: SQLite would write all of it again. For the same
 # reason the sums are in the newest patch, and what is short comes before what is long.
-SCHEMA: Final = """
+_DOCUMENTS: Final = """
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY,
     key BLOB NOT NULL UNIQUE,
@@ -30,20 +40,49 @@ CREATE TABLE documents (
     size INTEGER NOT NULL,
     snapshot TEXT NOT NULL
 );
+"""
+
+_PATCHES: Final = """
 CREATE TABLE patches (
     document INTEGER NOT NULL REFERENCES documents,
     revision INTEGER NOT NULL,
     total INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    time REAL NOT NULL,
+    author TEXT NOT NULL,
+    action TEXT,
+    reverts INTEGER,
     operations TEXT NOT NULL,
+    inverse TEXT,
     PRIMARY KEY (document, revision)
 ) WITHOUT ROWID;
 """
+
+SCHEMA: Final = _DOCUMENTS + _PATCHES
+
+MIGRATIONS: Final = {
+    # Who made the patches was not written down: they are a log, and no history.
+    1: f"""
+ALTER TABLE patches RENAME TO old_patches;
+{_PATCHES}
+INSERT INTO patches
+    SELECT document, revision, total, 0, 0, 'system', NULL, NULL, operations, NULL
+    FROM old_patches;
+DROP TABLE old_patches;
+"""
+}
+"""What makes of each earlier format the next one."""
 
 MAX_PATCHES: Final = 1000
 """Since a snapshot. Reading so many takes a few milliseconds."""
 
 MIN_LOG: Final = 64 * 1024
 """Bytes that the patches may always have, however small the snapshot is."""
+
+ROW_SIZE: Final = 50
+"""Bytes of a row beside its patches."""
+
+_AUTHORS: Final = frozenset(get_args(Author))
 
 
 class DamagedLog(ValueError):
@@ -60,7 +99,7 @@ class Head(NamedTuple):
     size: int
     """Bytes of the snapshot."""
     total: int
-    """Bytes of the patches."""
+    """Bytes of the patches since the snapshot."""
 
 
 def find(connection: Connection, key: str) -> Head | None:
@@ -110,39 +149,126 @@ def read(connection: Connection, head: Head, known: Stored | None) -> Stored:
         raise DamagedLog("its log does not fit its snapshot") from None
 
 
+def read_history(connection: Connection, head: Head, since: int) -> list[Revision]:
+    """Return the latest revisions after `since`, as far as they are known and make a chain."""
+    if since == head.revision:
+        return []
+    rows = connection.execute(
+        "SELECT revision, size, time, author, action, reverts, operations, inverse FROM patches"
+        " WHERE document = ? AND revision > ? ORDER BY revision DESC LIMIT ?",
+        (head.id, since, MAX_REVISIONS),
+    )
+    found: list[Revision] = []
+    total = 0
+    for number, size, *rest in rows:
+        total += size
+        if number != head.revision - len(found) or total > MAX_SIZE:
+            break
+        try:
+            found.append(_revision(number, *rest))
+        except (DamagedLog, ValueError, AttributeError):
+            # A history is no reason to refuse a document that can be read.
+            break
+    found.reverse()
+    return found
+
+
+def _revision(
+    number: int,
+    time: float,
+    author: bytes,
+    action: bytes | None,
+    reverts: int | None,
+    operations: bytes,
+    inverse: bytes | None,
+) -> Revision:
+    name: Any = author.decode()
+    ops, back = _parse(operations), _parse(inverse)
+    if name not in _AUTHORS or not isinstance(ops, list) or not isinstance(back, list):
+        raise DamagedLog("a revision is none")
+    made_by = None if action is None else action.decode()
+    steps: Any = (ops, back)
+    return Revision(number, steps[0], name, made_by, float(time), number - 1, steps[1], reverts)
+
+
 def write(
     connection: Connection,
     key: str,
     head: Head | None,
     document: JSONValue,
-    operations: Sequence[Operation],
+    revision: Revision,
 ) -> int:
     """Make `document` the revision after `head`, and return its number in the file."""
-    if head is None:
-        text, size = _text(document)
-        added = connection.execute(
-            "INSERT INTO documents (key, revision, size, snapshot) VALUES (?, 1, ?, ?)",
-            (_encode(key), size, text),
-        )
-        assert added.lastrowid is not None, "a row was inserted"
-        return added.lastrowid
-    revision = head.revision + 1
-    text, size = _text(operations)
-    total = head.total + size
+    number = 1 if head is None else head.revision + 1
+    (operations, long), (inverse, longer) = _text(revision.ops), _text(revision.inverse)
+    size = long + longer + ROW_SIZE
+    total = 0 if head is None else head.total + size
     # Whoever gives no operations, but another document, wants it stored as it is.
-    if not operations or revision - head.base > MAX_PATCHES or total > max(MIN_LOG, head.size):
-        text, size = _text(document)
+    if (
+        head is None
+        or not revision.ops
+        or number - head.base > MAX_PATCHES
+        or total > max(MIN_LOG, head.size)
+    ):
+        row, total = _write_snapshot(connection, key, head, number, document), 0
+        spare = MAX_SIZE - size if revision.ops else 0
+        _forget(connection, row, spare)
+        if spare <= 0:
+            return row
+    else:
+        row = head.id
+    action = revision.action
+    connection.execute(
+        "INSERT INTO patches (document, revision, total, size, time, author, action, reverts,"
+        " operations, inverse) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            row,
+            number,
+            total,
+            size,
+            revision.time,
+            revision.author,
+            # Whatever an author calls an action, its name is no reason for a commit to fail.
+            None if action is None else action.encode("utf-8", "replace").decode(),
+            revision.reverts,
+            operations,
+            inverse,
+        ),
+    )
+    return row
+
+
+def _write_snapshot(
+    connection: Connection, key: str, head: Head | None, number: int, document: JSONValue
+) -> int:
+    text, size = _text(document)
+    if head is not None:
         connection.execute(
             "UPDATE documents SET revision = ?, size = ?, snapshot = ? WHERE id = ?",
-            (revision, size, text, head.id),
+            (number, size, text, head.id),
         )
-        connection.execute("DELETE FROM patches WHERE document = ?", (head.id,))
-    else:
-        connection.execute(
-            "INSERT INTO patches (document, revision, total, operations) VALUES (?, ?, ?, ?)",
-            (head.id, revision, total, text),
-        )
-    return head.id
+        return head.id
+    added = connection.execute(
+        "INSERT INTO documents (key, revision, size, snapshot) VALUES (?, ?, ?, ?)",
+        (_encode(key), number, size, text),
+    )
+    assert added.lastrowid is not None, "a row was inserted"
+    return added.lastrowid
+
+
+def _forget(connection: Connection, row: int, spare: int) -> None:
+    """Delete the patches of a document but for the latest, of `spare` bytes at most."""
+    rows = connection.execute(
+        "SELECT revision, size FROM patches WHERE document = ? ORDER BY revision DESC", (row,)
+    )
+    for kept, (revision, size) in enumerate(rows):
+        spare -= size
+        if spare < 0 or kept == MAX_REVISIONS - 1:
+            rows.close()
+            connection.execute(
+                "DELETE FROM patches WHERE document = ? AND revision <= ?", (row, revision)
+            )
+            break
 
 
 def rename(connection: Connection, head: Head, key: str) -> None:

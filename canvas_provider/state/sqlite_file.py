@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 APPLICATION: Final = 0x63767073
 """`PRAGMA application_id` of our files."""
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """`PRAGMA user_version`: which tables there are."""
 
 PATIENCE: Final = 10.0
@@ -266,6 +266,22 @@ class SQLiteFile:
         connection.execute("PRAGMA synchronous = FULL")
         if connection.execute("PRAGMA quick_check(1)").fetchall() != [(b"ok",)]:
             raise _Damage("it is damaged")
+        for older in range(version, FORMAT):
+            self._migrate(connection, older)
+
+    def _migrate(self, connection: sqlite3.Connection, version: int) -> None:
+        """Make the next format of the file, entirely or not at all."""
+        script = patch_log.MIGRATIONS.get(version)
+        if script is None:
+            raise _Damage("its format is unknown")
+        try:
+            connection.executescript(
+                f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {version + 1}; COMMIT;"
+            )
+        except sqlite3.Error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
 
     def _create(self) -> None:
         """Make a file, whole, under another name, so that what is at `path` is never half."""

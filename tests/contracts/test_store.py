@@ -18,7 +18,7 @@ import pytest
 
 import canvas_provider
 from canvas_provider.errors import DamagedDocument, RevisionConflict, StateClosed, StoreError
-from canvas_provider.state import database, files, patch_log
+from canvas_provider.state import database, files, history, patch_log
 from canvas_provider.state.json import equal
 from canvas_provider.state.patch import diff
 from canvas_provider.state.registry import StateRegistry
@@ -212,6 +212,66 @@ async def test_any_history_leads_to_the_same_document_for_who_comes_when(
     await follower.aclose()
 
 
+def told(number: int) -> Revision:
+    """A revision with everything to tell."""
+    value: JSONValue = {"n": [number]}
+    before: JSONValue = {"n": [number - 1]}
+    return Revision(
+        number,
+        [{"op": "replace", "path": "/a", "value": value}],
+        "agent" if number % 2 else "person",
+        f"set_{number}" if number % 3 else None,
+        1700000000.25 + number,
+        number - 1,
+        [{"op": "replace", "path": "/a", "value": before}],
+        number - 1 if number % 5 == 0 else None,
+    )
+
+
+async def test_a_store_tells_what_led_to_the_document(store: Store) -> None:
+    for number in range(1, 8):
+        await store.commit("board", number - 1, {"a": {"n": [number]}}, told(number))
+    for since in (0, 3, 6, 7):
+        stored = await store.load("board", since)
+        assert stored is not None
+        assert list(stored.history) == [told(number) for number in range(since + 1, 8)]
+    with pytest.raises(RevisionConflict):
+        await store.commit("board", 3, {"a": 0}, told(4))
+    stored = await store.load("board", 6)
+    assert stored is not None
+    assert list(stored.history) == [told(7)]
+    assert await held(store, "other") is None
+
+
+async def test_what_a_store_tells_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "MAX_REVISIONS", 20)
+    monkeypatch.setattr(patch_log, "MAX_REVISIONS", 20)
+    for number in range(1, 31):
+        await store.commit("board", number - 1, {"a": {"n": [number]}}, told(number))
+    stored = await store.load("board")
+    assert stored is not None
+    assert list(stored.history) == [told(number) for number in range(11, 31)]
+    large: Any = ["x" * 400_000]
+    for number in range(1, 4):
+        revision = told(number)._replace(ops=[{"op": "add", "path": "/a", "value": large}])
+        await store.commit("large", number - 1, {"a": large}, revision)
+    stored = await store.load("large")
+    assert stored is not None
+    assert [known.number for known in stored.history] == [2, 3]
+
+
+async def test_of_a_commit_without_operations_nothing_is_known(store: Store) -> None:
+    await store.commit("board", 0, {"a": 1}, told(1))
+    await commit(store, "board", 1, {"b": 2})
+    stored = await store.load("board")
+    assert stored is not None
+    assert list(stored.history) == []
+    await store.commit("board", 2, {"a": 3}, told(3))
+    stored = await store.load("board")
+    assert stored is not None
+    assert list(stored.history) == [told(3)]
+
+
 async def test_many_tasks_lose_no_update(store: Store) -> None:
     state = await SharedState.open(store, "board", initial=lambda: {"n": 0})
 
@@ -298,7 +358,8 @@ async def test_a_state_follows_what_others_commit(
     await theirs.update(lambda draft: draft.update(a=2), author="person")
     async with asyncio.timeout(5):
         revision = await heard.get()
-    assert (revision.number, revision.author) == (2, "system")
+    known = "person" if durable.keeps_history else "system"
+    assert (revision.number, revision.author) == (2, known)
     assert revision.ops == [{"op": "replace", "path": "/a", "value": 2}]
     for state, made in ((ours, store), (theirs, other)):
         await state.aclose()

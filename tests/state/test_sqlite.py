@@ -15,6 +15,7 @@ import pytest
 from canvas_provider.errors import DamagedDocument, RevisionConflict, StoreError
 from canvas_provider.state import database, filelock, patch_log, sqlite_file
 from canvas_provider.state.difference import Operation
+from canvas_provider.state.history import Revision
 from canvas_provider.state.shared import SharedState
 from canvas_provider.state.sqlite import SQLiteStore
 from canvas_provider.types import JSONValue
@@ -164,18 +165,148 @@ async def test_the_log_is_bounded_by_count_and_by_bytes(
         document: Any = {"text": f"{text}{revision}"}
         await commit(store, "board", revision, document, replace("/text", document["text"]))
         with closing(open_by_hand(store)) as other:
-            ((count, size),) = other.execute(
-                "SELECT count(*), total(length(CAST(operations AS BLOB))) FROM patches"
+            ((count, size, total),) = other.execute(
+                "SELECT count(*), total(patches.size), max(total) FROM patches, documents"
+                " WHERE patches.revision > documents.revision"
             ).fetchall()
             lengths.append((count, size))
-            if count:
-                assert other.execute(
-                    "SELECT total FROM patches ORDER BY revision DESC LIMIT 1"
-                ).fetchall() == [(size,)]
+            assert total in (None, size)
         assert await load_anew(store, "board") == (revision + 1, document)
-    assert max(count for count, size in lengths) == (10 if limit == "MAX_PATCHES" else 6)
+    assert max(count for count, size in lengths) == (10 if limit == "MAX_PATCHES" else 5)
     assert max(size for count, size in lengths) <= 2_000
     assert sum(count == 0 for count, size in lengths) > 3
+    await store.aclose()
+
+
+@pytest.mark.parametrize("bound", ["MAX_REVISIONS", "MAX_SIZE"])
+async def test_the_history_outlives_the_log_and_is_bounded_itself(
+    store: SQLiteStore, bound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patch_log, "MAX_PATCHES", 10)
+    monkeypatch.setattr(patch_log, bound, 25 if bound == "MAX_REVISIONS" else 25 * 132)
+    kept = []
+    for n in range(100):
+        revision = Revision(
+            n + 1, replace("/n", n), "agent", "count", 0.5 * n, n, replace("/n", n - 1), None
+        )
+        await store.commit("board", n, {"n": n}, revision)
+        with closing(open_by_hand(store)) as other:
+            kept.append(other.execute("SELECT count(*) FROM patches").fetchone()[0])
+    found = await store.load("board")
+    assert found is not None
+    assert [known.number for known in found.history] == list(range(76, 101))
+    assert found.history[-1] == revision
+    assert max(kept) == 25 + 10
+    await store.aclose()
+
+
+async def test_a_revision_that_is_too_large_is_no_history_but_a_commit(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patch_log, "MAX_SIZE", 1000)
+    monkeypatch.setattr(patch_log, "MIN_LOG", 1000)
+    state = await SharedState.open(store, "board", initial=lambda: {"a": ""})
+    for text in ("short", "long" * 500, "next", "last"):
+        async with state.change() as draft:
+            draft["a"] = text
+    # What brings the long text back is as long.
+    expected: list[list[int]] = [[4], []]
+    for history in expected:
+        found = await store.load("board")
+        assert found is not None
+        assert [known.number for known in found.history] == history
+        assert found.document == state.document
+        async with state.change() as draft:
+            draft["a"] = "long" * 500
+    await store.aclose()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["author = 'nobody'", "inverse = NULL", "inverse = '{'", "inverse = '7'", "revision = -1"],
+)
+async def test_a_damaged_history_ends_there_and_the_document_is_read(
+    store: SQLiteStore, damage: str
+) -> None:
+    for n in range(4):
+        revision = Revision(n + 1, replace("/n", n), "agent", None, 0.0, n, replace("/n", n - 1))
+        await store.commit("board", n, {"n": n}, revision)
+    # Of no more use to the log.
+    await store.aclose()
+    with closing(open_by_hand(store)) as other:
+        other.execute("UPDATE documents SET revision = 4, snapshot = '{\"n\":3}'")
+        other.execute(f"UPDATE patches SET {damage} WHERE revision = 2")
+    state = await SharedState.open(store, "board")
+    assert (state.revision, state.document) == (4, {"n": 3})
+    assert [known.number for known in state.history()] == [3, 4]
+    await store.aclose()
+
+
+FORMAT_1 = """
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY,
+    key BLOB NOT NULL UNIQUE,
+    revision INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    snapshot TEXT NOT NULL
+);
+CREATE TABLE patches (
+    document INTEGER NOT NULL REFERENCES documents,
+    revision INTEGER NOT NULL,
+    total INTEGER NOT NULL,
+    operations TEXT NOT NULL,
+    PRIMARY KEY (document, revision)
+) WITHOUT ROWID;
+INSERT INTO documents VALUES (1, X'626F617264', 5, 7, '{"a":1}');
+INSERT INTO patches VALUES (1, 6, 45, '[{"op":"replace","path":"/a","value":2}]');
+INSERT INTO patches VALUES (1, 7, 90, '[{"op":"replace","path":"/a","value":3}]');
+PRAGMA application_id = 0x63767073;
+PRAGMA user_version = 1;
+PRAGMA journal_mode = WAL;
+"""
+
+
+async def test_a_file_of_the_first_format_is_taken_over(store: SQLiteStore) -> None:
+    assert store.path is not None
+    with closing(sqlite3.connect(store.path)) as old:
+        old.executescript(FORMAT_1)
+    state = await SharedState.open(store, "board")
+    assert (state.revision, state.document, state.history()) == (7, {"a": 3}, [])
+    async with state.change(author="person") as draft:
+        draft["a"] = 4
+    await store.aclose()
+    again = await SharedState.open(SQLiteStore(store.path), "board")
+    assert (again.revision, again.document) == (8, {"a": 4})
+    assert [(known.number, known.author) for known in again.history()] == [(8, "person")]
+    await again.undo()
+    assert again.document == {"a": 3}
+    with closing(sqlite3.connect(store.path)) as file, closing(sqlite3.connect(":memory:")) as new:
+        new.executescript(patch_log.SCHEMA)
+        schemas = [
+            sorted(row[0] for row in each.execute("SELECT sql FROM sqlite_schema") if row[0])
+            for each in (file, new)
+        ]
+        assert file.execute("PRAGMA user_version").fetchone() == (sqlite_file.FORMAT,)
+    assert schemas[0] == schemas[1]
+    await again.aclose()
+
+
+async def test_a_migration_that_fails_leaves_the_file_as_it_was(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert store.path is not None
+    with closing(sqlite3.connect(store.path)) as old:
+        old.executescript(FORMAT_1)
+        before = list(old.iterdump())
+    script = patch_log.MIGRATIONS[1]
+    with monkeypatch.context() as patched:
+        patched.setitem(patch_log.MIGRATIONS, 1, f"{script}; INSERT INTO nowhere VALUES (1);")
+        with pytest.raises(StoreError):
+            await store.load("board")
+    with closing(sqlite3.connect(store.path)) as old:
+        assert list(old.iterdump()) == before
+        assert old.execute("PRAGMA user_version").fetchone() == (1,)
+    assert await held(store, "board") == (7, {"a": 3})
     await store.aclose()
 
 
@@ -194,13 +325,15 @@ async def test_only_what_others_changed_is_read(
         return parse(text)
 
     monkeypatch.setattr(patch_log, "_parse", noting)
-    theirs = await store.load("board")
-    assert read == [b'[{"op":"replace","path":"/items/0","value":"b"}]']
+    theirs = await store.load("board", 1)
+    assert set(read) == {b'[{"op":"replace","path":"/items/0","value":"b"}]', b"[]"}
     assert ours is not None
     assert theirs is not None
     documents: Any = ours.document, theirs.document
     assert documents[0]["rest"] is documents[1]["rest"]
-    assert await store.load("board") is theirs
+    again = await store.load("board", 2)
+    assert again is not None
+    assert again.document is theirs.document
     await store.aclose()
     await other.aclose()
 

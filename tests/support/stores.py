@@ -25,6 +25,8 @@ class StoreKind:
     """The file of the document `board`; none where documents die with the process."""
     beside: frozenset[str] = frozenset()
     """What may lie beside it while it is in use."""
+    keeps_history: bool = False
+    """Whether its files tell who did what, too."""
 
     @property
     def is_durable(self) -> bool:
@@ -56,6 +58,7 @@ SQLITE: Final = StoreKind(
             ".state.sqlite3.new-shm",
         }
     ),
+    keeps_history=True,
 )
 
 KINDS: Final = {kind.name: kind for kind in (MEMORY, JSON_FILE, SQLITE)}
