@@ -1,6 +1,7 @@
 """The revisions that a page may have missed."""
 
 from canvas_provider.state.history import MAX_REVISIONS, MAX_SIZE, History, Revision
+from canvas_provider.types import JSONValue
 
 
 def revision(number: int, *, value: object = 1, previous: int | None = None) -> Revision:
@@ -16,8 +17,8 @@ def revision(number: int, *, value: object = 1, previous: int | None = None) -> 
 
 
 def test_a_revision_leads_back_to_what_was_before_it() -> None:
-    lasting = {"same": True}
-    after = {"n": 5, "lasting": lasting}
+    lasting: JSONValue = {"same": True}
+    after: dict[str, JSONValue] = {"n": 5, "lasting": lasting}
     before = revision(1, value=5).before(after)
     assert before == {"n": 0, "lasting": {"same": True}}
     assert isinstance(before, dict)
