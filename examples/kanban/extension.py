@@ -18,6 +18,7 @@ from canvas_provider import (
     CanvasError,
     JSONFileStore,
     Opened,
+    RevisionConflict,
     SQLiteStore,
     create_canvas,
     run,
@@ -332,15 +333,34 @@ async def undo(
     ] = None,
 ) -> Entry:
     """Take one change back, as long as nobody has built on it."""
-    made = await ctx.state.undo(revision, of=ctx.author if revision is None else None)
+    try:
+        made = await ctx.state.undo(revision, of=ctx.author if revision is None else None)
+    except RevisionConflict as conflict:
+        raise in_words(ctx, conflict) from conflict
     return entry_of(ctx, made.number)
 
 
 @kanban.action
 async def redo(ctx: CanvasContext[Board]) -> Entry:
     """Do again what your own latest undo took back."""
-    made = await ctx.state.redo(of=ctx.author)
+    try:
+        made = await ctx.state.redo(of=ctx.author)
+    except RevisionConflict as conflict:
+        raise in_words(ctx, conflict) from conflict
     return entry_of(ctx, made.number)
+
+
+def in_words(ctx: CanvasContext[Board], conflict: RevisionConflict) -> CanvasError:
+    """Say what is in the way of an undo as the history does, not by numbers."""
+    told = {entry["revision"]: entry for entry in tell_history(ctx)}
+    wanted, other = told.get(conflict.expected), told.get(conflict.actual)
+    if wanted is None or other is None:
+        return conflict
+    return CanvasError(
+        conflict.code,
+        f"This cannot be undone any more: {wanted['text']}. It has been built on since, by the"
+        f" {other['who']}: {other['text']}. Undo that first (revision {other['revision']}).",
+    )
 
 
 def entry_of(ctx: CanvasContext[Board], revision: int) -> Entry:
@@ -402,7 +422,8 @@ def told_of_cards(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
             yield f"Moved {quoted(card)} to {new[key]['title']}"
         edited = [name for name in ("title", "notes", "assignee") if card[name] != old_card[name]]
         if edited:
-            yield f"Edited the {' and '.join(edited)} of {quoted(card)}"
+            fields = ", ".join(edited[:-1]) + " and " * (len(edited) > 1) + edited[-1]
+            yield f"Edited the {fields} of {quoted(card)}"
     yield from (
         f"Deleted {quoted(card)}"
         for card_id, (card, _) in old_cards.items()

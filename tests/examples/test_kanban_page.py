@@ -432,8 +432,10 @@ async def test_an_undo_that_is_in_the_way_of_another_is_told_in_words(
     await board.agent("move_card", cardId="card-1", columnId="done")
     await expect(titles(page, "done")).to_have_text(["Ship it"])
     await page.keyboard.press("Control+z")
-    await expect(page.locator(".toast")).to_contain_text("cannot be undone")
-    await expect(page.locator(".toast")).to_contain_text("the agent")
+    await expect(page.locator(".toast")).to_contain_text(
+        "cannot be undone any more: Moved “Ship it” to In"
+    )
+    await expect(page.locator(".toast")).to_contain_text("the agent: Moved “Ship it” to Done")
     await expect(titles(page, "done")).to_have_text(["Ship it"])
 
 
