@@ -40,6 +40,7 @@ from canvas_provider.state.sqlite import SQLiteStore
 if TYPE_CHECKING:
     from canvas_provider.canvas.quoting import quote_untrusted
     from canvas_provider.session.command import Command, CommandContext, command
+    from canvas_provider.session.hooks import Hooks
     from canvas_provider.session.join import join_session
     from canvas_provider.session.session import Session
     from canvas_provider.session.tool import Tool, ToolContext, tool
@@ -56,6 +57,7 @@ __all__ = [
     "Command",
     "CommandContext",
     "DeclarationError",
+    "Hooks",
     "JSONFileStore",
     "JoinError",
     "MemoryStore",
@@ -81,6 +83,7 @@ __all__ = [
 _LATER: Final = {
     "Command": "canvas_provider.session.command",
     "CommandContext": "canvas_provider.session.command",
+    "Hooks": "canvas_provider.session.hooks",
     "Session": "canvas_provider.session.session",
     "SharedState": "canvas_provider.state.shared",
     "Tool": "canvas_provider.session.tool",

@@ -41,10 +41,41 @@ async def add(state: State, item: Annotated[str, "What"], kind: Literal["a", "b"
     "Add an item."
 """
 
+CONTRIBUTIONS = """
+from typing import Annotated, Literal
+from canvas_provider import CommandContext, Hooks, ToolContext, command, tool
+from canvas_provider.config import Settings
+from canvas_provider.session.contributions import Contributions
+from canvas_provider.session.handshake import Handshake
 
-def loaded_by(code: str) -> set[str]:
-    """Which of the heavy packages a fresh interpreter has after running `code`."""
-    script = f"{code}\nimport sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
+@tool
+async def count(ctx: ToolContext, text: Annotated[str, "What"], kind: Literal["a", "b"]) -> int:
+    "Count."
+    return 1
+
+@command
+async def deploy(ctx: CommandContext) -> None:
+    "Deploy."
+
+async def stop(input, session): ...
+
+given = Contributions(
+    tools=[count], commands=[deploy], hooks=Hooks(on_agent_stop=stop), on_permission_request=stop
+)
+Handshake.begin((), given, session_id="s", settings=Settings())
+"""
+
+JOIN = """
+from canvas_provider.session.handshake import Handshake
+from canvas_provider.config import Settings
+import canvas_provider.session.join
+Handshake.begin((canvas,), session_id="s", settings=Settings())
+"""
+
+
+def modules_of(code: str) -> set[str]:
+    """What a fresh interpreter has loaded after running `code`."""
+    script = f"{code}\nimport sys; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-P", "-c", script],
         capture_output=True,
@@ -52,14 +83,19 @@ def loaded_by(code: str) -> set[str]:
         timeout=30,
     )
     assert done.returncode == 0, done.stderr
-    return HEAVY & set(done.stdout.split())
+    return set(done.stdout.split())
+
+
+def loaded_by(code: str) -> set[str]:
+    """Which of the heavy packages are among it."""
+    return HEAVY & {name.partition(".")[0] for name in modules_of(code)}
 
 
 @pytest.mark.process
 @pytest.mark.parametrize(
     "code",
-    ["import canvas_provider", "import canvas_provider.boot", CANVAS],
-    ids=["the package", "boot", "a canvas of simple types"],
+    ["import canvas_provider", "import canvas_provider.boot", CANVAS, CONTRIBUTIONS],
+    ids=["the package", "boot", "a canvas of simple types", "tools, commands and hooks"],
 )
 def test_no_heavy_package_is_loaded_before_it_is_needed(code: str) -> None:
     assert loaded_by(code) == set()
@@ -70,3 +106,14 @@ def test_the_tools_for_tests_load_nothing_that_only_some_tests_need() -> None:
     loaded = loaded_by("from canvas_provider.testing import open_canvas")
     # uvicorn comes with sse-starlette, click with httpx.
     assert loaded.isdisjoint({"aiohttp", "copilot", "pytest", "redis"})
+
+
+@pytest.mark.process
+def test_a_program_with_canvases_only_loads_nothing_for_what_it_does_not_contribute() -> None:
+    loaded = {name for name in modules_of(CANVAS + JOIN) if ".session." in name}
+    contributed = {
+        *("callbacks", "command", "contributions", "hooks", "options", "requests", "runner"),
+        *("shape", "tool", "tool_calls"),
+    }
+    assert "canvas_provider.session.session" in loaded
+    assert loaded & {f"canvas_provider.session.{name}" for name in contributed} == set()

@@ -83,11 +83,19 @@ class Method(StrEnum):
     SESSION_EXTENSIONS_DISABLE = "session.extensions.disable"
     SESSION_EXTENSIONS_RELOAD = "session.extensions.reload"
     SESSION_EXTENSIONS_SEND_ATTACHMENTS = "session.extensions.sendAttachmentsToMessage"
+    SESSION_PERMISSIONS_ANSWER = "session.permissions.handlePendingPermissionRequest"
+    SESSION_ELICITATION_ANSWER = "session.ui.handlePendingElicitation"
+    SESSION_MCP_OAUTH_ANSWER = "session.mcp.oauth.handlePendingRequest"
+    SESSION_EVENT_LOG_REGISTER_INTEREST = "session.eventLog.registerInterest"
 
     # Runtime to extension: requests.
     CANVAS_OPEN = "canvas.open"
     CANVAS_CLOSE = "canvas.close"
     CANVAS_ACTION_INVOKE = "canvas.action.invoke"
+    HOOKS_INVOKE = "hooks.invoke"
+    USER_INPUT_REQUEST = "userInput.request"
+    EXIT_PLAN_MODE_REQUEST = "exitPlanMode.request"
+    AUTO_MODE_SWITCH_REQUEST = "autoModeSwitch.request"
 
     # Runtime to extension: notifications.
     SESSION_EVENT = "session.event"
@@ -101,6 +109,9 @@ class ContributionEvent(StrEnum):
     TOOL_REQUESTED = "external_tool.requested"
     TOOL_COMPLETED = "external_tool.completed"
     COMMAND_EXECUTE = "command.execute"
+    PERMISSION_REQUESTED = "permission.requested"
+    ELICITATION_REQUESTED = "elicitation.requested"
+    MCP_OAUTH_REQUIRED = "mcp.oauth_required"
 
 
 class CanvasEvent(StrEnum):

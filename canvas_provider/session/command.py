@@ -1,21 +1,18 @@
 """`@command` and `Command`: a slash command that the person types, `/deploy production`."""
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, overload
 
 from canvas_provider.canvas import rules
 from canvas_provider.canvas.annotation import Site
-from canvas_provider.canvas.dispatch import is_failure, translate
 from canvas_provider.canvas.signature import compile_long_form, first_paragraphs
 from canvas_provider.errors import DeclarationError
-from canvas_provider.protocol.copilot import CommandDeclaration, ContributionEvent, Method
-from canvas_provider.session.runner import Runner
-from canvas_provider.types import JSONObject
+from canvas_provider.protocol.copilot import CommandDeclaration
 
 if TYPE_CHECKING:
     from canvas_provider.session.session import Session
 
-__all__ = ["Command", "CommandCalls", "CommandContext", "command"]
+__all__ = ["Command", "CommandContext", "command"]
 
 T = TypeVar("T")
 
@@ -103,40 +100,6 @@ def command(
         return Command(given, text, function)
 
     return declare if function is None else declare(function)
-
-
-class CommandCalls:
-    """The commands of one session."""
-
-    def __init__(self, commands: Mapping[str, Command], runner: Runner) -> None:
-        self._commands = commands
-        self._runner = runner
-        self.events: Final[Mapping[str, Callable[[JSONObject], None]]] = {
-            ContributionEvent.COMMAND_EXECUTE: self.begin
-        }
-
-    def begin(self, data: JSONObject) -> None:
-        """Run a command, if it is ours."""
-        request_id, name = data.get("requestId"), data.get("commandName")
-        if isinstance(request_id, str) and isinstance(name, str) and name in self._commands:
-            self._runner.spawn(self._run(request_id, self._commands[name], data))
-
-    async def _run(self, request_id: str, command: Command, data: JSONObject) -> None:
-        text, args = data.get("command"), data.get("args")
-        context = CommandContext(
-            self._runner.session,
-            text if isinstance(text, str) else f"/{command.name}",
-            command.name,
-            args if isinstance(args, str) else "",
-        )
-        answer: JSONObject = {"requestId": request_id}
-        try:
-            await self._runner.call(command.handler, context)
-        except BaseException as error:
-            if not is_failure(error):
-                raise
-            answer["error"] = translate(error, f'command "/{command.name}"').message
-        await self._runner.reply(Method.SESSION_COMMANDS_ANSWER, answer)
 
 
 class _CommandSite(Site):

@@ -12,7 +12,9 @@ from canvas_provider.errors import DeclarationError, NotJSON
 from canvas_provider.protocol.copilot import SessionResumeParams
 from canvas_provider.protocol.events import SessionEvent
 from canvas_provider.session.command import Command
+from canvas_provider.session.hooks import Hooks
 from canvas_provider.session.options import JoinOptions
+from canvas_provider.session.requests import HANDLERS, check_handler
 from canvas_provider.session.tool import Tool
 from canvas_provider.types import JSONObject
 
@@ -35,6 +37,9 @@ class Contributions:
             raise TypeError(f"there is no option {name!r}; there are: canvases, {known}")
         self.tools: Final = _by_name(given.get("tools", ()), Tool, "tools", "@tool")
         self.commands: Final = _by_name(given.get("commands", ()), Command, "commands", "@command")
+        self.hooks: Final = _hooks(given.get("hooks"))
+        self.handlers: Final = _handlers(given)
+        """Request handlers, by option."""
         self.environment: Final = _names(given.get("requested_environment_variables", ()))
         self.on_event: Final[Callable[[SessionEvent], object] | None] = given.get("on_event")
         if self.on_event is not None and not callable(self.on_event):
@@ -44,9 +49,8 @@ class Contributions:
 
     def __bool__(self) -> bool:
         """Whether there is anything that an extension without canvases can be for."""
-        return bool(
-            self.tools or self.commands or self.environment or self.on_event or self._further
-        )
+        called = (self.tools, self.commands, self.hooks, self.handlers, self.on_event)
+        return any((*called, self.environment, self._further))
 
     @property
     def params(self) -> SessionResumeParams:
@@ -60,6 +64,11 @@ class Contributions:
             params["tools"] = [tool.declaration for tool in self.tools.values()]
         if self.commands:
             params["commands"] = [command.declaration for command in self.commands.values()]
+        if self.hooks:
+            params["hooks"] = True
+        for option in self.handlers:
+            if (flag := HANDLERS[option].flag) is not None:
+                params[flag] = True
         if self.environment:
             params["requestedEnvironmentVariables"] = list(self.environment)
         return cast(SessionResumeParams, params)
@@ -78,6 +87,20 @@ def _by_name(given: Iterable[T], kind: type[T], field: str, maker: str) -> dict[
             raise DeclarationError(f"two of them are called {name!r}: rename one", field=field)
         by_name[name] = each
     return by_name
+
+
+def _hooks(given: object) -> Hooks | None:
+    if given is not None and not isinstance(given, Hooks):
+        raise DeclarationError("must be Hooks(on_pre_tool_use=..., ...)", field="hooks")
+    return given
+
+
+def _handlers(given: JoinOptions) -> dict[str, Callable[..., Any]]:
+    named = cast(dict[str, Any], given)
+    found = {option: named[option] for option in HANDLERS if named.get(option) is not None}
+    for option, handler in found.items():
+        check_handler(handler, option)
+    return found
 
 
 def _names(given: object) -> tuple[str, ...]:

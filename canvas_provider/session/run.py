@@ -22,7 +22,7 @@ def run(*canvases: Canvas, **options: "Unpack[JoinOptions]") -> None:
     contribute. Uses uvloop where it is installed.
 
     Args:
-        options: tools, commands and the rest, as for `join_session`.
+        options: tools, hooks, commands and the rest, as for `join_session`.
 
     Raises:
         SystemExit: with status 1, when the join fails; stderr says why, and what to do.

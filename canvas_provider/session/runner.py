@@ -11,11 +11,15 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from canvas_provider.canvas.dispatch import is_failure, translate
+from canvas_provider.canvas.handling import Handling
+from canvas_provider.canvas.results import to_json_value
 from canvas_provider.canvas.signature import is_async
 from canvas_provider.canvas.threads import Workers
 from canvas_provider.errors import ConnectionClosed, RemoteError
 from canvas_provider.protocol.copilot import Method
-from canvas_provider.types import JSONValue
+from canvas_provider.session.shape import Shape
+from canvas_provider.types import JSONObject, JSONValue
 from canvas_provider.wire.peer import Peer
 
 if TYPE_CHECKING:
@@ -41,6 +45,39 @@ class Runner:
             return await function(*arguments)
         result = await self.workers.run(partial(function, *arguments))
         return await result if inspect.isawaitable(result) else result
+
+    async def ask(
+        self,
+        subject: str,
+        handler: Callable[..., Any],
+        asked: JSONObject,
+        said: Shape,
+        *,
+        optional: bool = False,
+    ) -> JSONValue:
+        """Call a handler with what is asked and the session, and return its answer.
+
+        Args:
+            optional: None is an answer, too.
+
+        Raises:
+            CanvasError: the author's own, or `HandlerError` for everything that went wrong and is
+                logged.
+        """
+        try:
+            with Handling(subject):
+                answer = to_json_value(await self.call(handler, asked, self.session))
+            if answer is None and optional:
+                return None
+            if (misfit := said.find_misfit(answer)) is not None:
+                raise TypeError(f"its answer is none: {misfit}")
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            raise translate(error, subject) from None
+        if isinstance(answer, dict) and (unknown := answer.keys() - said.fields):
+            logger.warning("%s: Copilot may not know %s", subject, ", ".join(sorted(unknown)))
+        return answer
 
     def spawn(self, coroutine: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """Start a task that is cancelled when the session ends."""

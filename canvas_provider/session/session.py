@@ -162,6 +162,8 @@ class Session(SessionAPI):
         except ConnectionClosed:
             await self.aclose()
             raise JoinError("the connection to Copilot closed before the join was done") from None
+        if self._callbacks is not None:
+            await self._callbacks.joined()
 
     def _take_environment(self, resumed: SessionResumeResult) -> None:
         """Put what was granted where the program looks for it, and keep no second copy."""

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from canvas_provider import DeclarationError, JoinError
+from canvas_provider import DeclarationError, Hooks, JoinError, Session, create_canvas, tool
 from canvas_provider.config import Settings
 from canvas_provider.errors import RemoteError
 from canvas_provider.session.contributions import Contributions
 from canvas_provider.session.handshake import Handshake
 from tests.support.contributions import FakeRuntime, contributing
+from tests.support.sessions import joined
 
 SECRET = "CANVAS_TEST_SECRET"
 
@@ -100,6 +101,33 @@ def test_an_option_that_has_an_argument_or_is_no_json_is_refused(options: Any) -
 def test_a_listener_that_is_no_function_is_refused() -> None:
     with pytest.raises(DeclarationError, match="on_event"):
         Contributions(on_event="print")  # type: ignore[arg-type]
+
+
+async def test_a_host_that_knows_canvases_only_takes_an_extension_with_more() -> None:
+    """The development host: it declares nothing of it, and asks for nothing of it."""
+
+    async def never(asked: Any, session: Session) -> None:
+        pytest.fail("not asked")
+
+    @tool
+    async def greet() -> str:
+        """Greet."""
+        return "Hello."
+
+    contributions = Contributions(
+        tools=[greet],
+        hooks=Hooks(on_agent_stop=never),
+        on_mcp_auth_request=never,
+        requested_environment_variables=[SECRET],
+    )
+    board = create_canvas(id="board", display_name="Board", description="A board.")
+    async with joined(board, contributions=contributions) as it:
+        opened = await it.runtime.open("board", "b1")
+        assert opened["canvasId"] == "board"
+        assert SECRET not in os.environ
+    async with joined(contributions=contributions) as it:
+        assert it.session.joined
+        assert await it.session.canvas.list() == []
 
 
 @pytest.mark.parametrize("given", [{}, {"tools": []}, {"disable_resume": False}])

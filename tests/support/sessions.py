@@ -8,6 +8,7 @@ from canvas_provider import Canvas
 from canvas_provider.canvas.instance import Instance
 from canvas_provider.config import Settings
 from canvas_provider.host.runtime import Runtime
+from canvas_provider.session.contributions import Contributions
 from canvas_provider.session.handshake import Handshake
 from canvas_provider.session.session import Session, WebStack
 from canvas_provider.session.watch import Clock
@@ -52,8 +53,11 @@ def make_session(
     web: WebStack | None = None,
     settings: Settings | None = None,
     clock: Clock | None = None,
+    contributions: Contributions | None = None,
 ) -> Session:
-    handshake = Handshake.begin(canvases, session_id=session_id, settings=settings or Settings())
+    handshake = Handshake.begin(
+        canvases, contributions, session_id=session_id, settings=settings or Settings()
+    )
     return Session(handshake, transport, web if web is not None else NoWeb(), clock=clock)
 
 
@@ -65,13 +69,19 @@ class Joined:
 
 
 @asynccontextmanager
-async def joined(*canvases: Canvas, runtime: Runtime | None = None) -> AsyncIterator[Joined]:
+async def joined(
+    *canvases: Canvas,
+    runtime: Runtime | None = None,
+    contributions: Contributions | None = None,
+) -> AsyncIterator[Joined]:
     """Join the canvases to a runtime; the runtime given survives, as Copilot does a reload."""
     host = runtime or Runtime(working_directory="/project", workspace_path="/workspace")
     ours, theirs = memory_pair()
     await host.attach(theirs, extension_id=EXTENSION, extension_name="board")
     web = NoWeb()
-    session = make_session(canvases, ours, session_id=host.session_id, web=web)
+    session = make_session(
+        canvases, ours, session_id=host.session_id, web=web, contributions=contributions
+    )
     await session.join()
     try:
         yield Joined(host, session, web)
