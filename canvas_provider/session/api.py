@@ -13,7 +13,7 @@ from canvas_provider.session.canvases import SessionCanvases
 from canvas_provider.session.events import Events, EventStream, Listener, to_event, warn_of_unknown
 from canvas_provider.session.extensions import SessionExtensions
 from canvas_provider.session.facts import Facts
-from canvas_provider.session.prompts import Panel, Prompts, to_text
+from canvas_provider.session.prompts import Panel, Prompts, check_options, to_text
 from canvas_provider.session.ui import SessionUI
 from canvas_provider.types import JSONObject, JSONValue
 from canvas_provider.wire.peer import Peer
@@ -221,6 +221,7 @@ class SessionAPI:
         The answer says what came of it: during a turn the change is `deferred`. Copilot CLI 1.0.102
         takes any name, and fails at the next prompt.
         """
+        check_options("set_model", options, ModelOptions)
         params: JSONObject = {"modelId": model}
         for name, value in options.items():
             head, *rest = name.split("_")

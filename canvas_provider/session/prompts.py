@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, cast
 
 from canvas_provider.canvas.handling import current_handler
@@ -20,7 +19,7 @@ from canvas_provider.session.events import Events
 from canvas_provider.session.turn import Turn
 from canvas_provider.types import JSONObject, JSONValue
 
-__all__ = ["Panel", "Prompts", "Request", "to_text"]
+__all__ = ["Panel", "Prompts", "Request", "check_options", "to_text"]
 
 Request = Callable[[Method, JSONObject], Awaitable[JSONValue]]
 """A method of the session and its parameters, without `sessionId`."""
@@ -177,9 +176,7 @@ def _to_key(options: SendOptions, panel: Panel | None) -> Key | None:
 
 def _to_params(prompt: str, options: SendOptions, panel: Panel | None) -> JSONObject:
     given = cast(Mapping[str, Any], options)
-    if unknown := sorted(given.keys() - SendOptions.__annotations__):
-        known = ", ".join(SendOptions.__annotations__)
-        raise TypeError(f"send() has no option {unknown[0]!r}: there are {known}")
+    check_options("send", given, SendOptions)
     params: JSONObject = {"prompt": prompt, "mode": "enqueue"}
     for name, wire_name in _WIRE.items():
         if given.get(name) is not None:
@@ -197,7 +194,8 @@ def _complete(attachment: dict[str, Any], panel: Panel | None) -> JSONValue:
     """
     if attachment.get("type") != "extension_context":
         return attachment
-    stamp: dict[str, Any] = {"capturedAt": datetime.now(UTC).isoformat(timespec="milliseconds")}
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    stamp: dict[str, Any] = {"capturedAt": now}
     if panel is not None:
         stamp["extensionId"] = panel.extension_id
         stamp["canvasId"] = panel.canvas_id
@@ -208,6 +206,13 @@ def _complete(attachment: dict[str, Any], panel: Panel | None) -> JSONValue:
             'extension_context attachment, as in "extensionId": "project:kanban"'
         )
     return stamp | attachment
+
+
+def check_options(name: str, given: Mapping[str, object], kind: type) -> None:
+    """Refuse what a TypedDict of options does not have, as a signature would."""
+    if unknown := sorted(given.keys() - kind.__annotations__.keys()):
+        known = ", ".join(kind.__annotations__)
+        raise TypeError(f"{name}() has no option {unknown[0]!r}: there are {known}")
 
 
 def to_text(result: JSONValue, name: str) -> str:

@@ -76,7 +76,8 @@ class Turn:
                 if data.get("mode") != "autopilot":
                     self._finish()
             case "session.error":
-                if self._has_started:
+                prompt = data.get("originatingMessageId")
+                if prompt == self._message_id or (prompt is None and self._has_started):
                     self.fail(to_error(event))
 
     def _is_ours(self, event: SessionEvent) -> bool:

@@ -20,7 +20,7 @@ import sys
 from typing import Any
 
 from canvas_provider import CanvasContext, CanvasProviderError, create_canvas, join_session
-from canvas_provider.errors import RemoteError
+from canvas_provider.errors import RemoteError, TurnFailed
 
 canvas = create_canvas(id="talker", display_name="Talker", description="Talks.")
 heard = []
@@ -119,8 +119,11 @@ async def main() -> None:
     async def answer():
         while True:
             prompt = await questions.get()
-            message = await session.send_and_wait(prompt)
-            replies[prompt] = None if message is None else message["data"]["content"]
+            try:
+                message = await session.send_and_wait(prompt)
+                replies[prompt] = None if message is None else message["data"]["content"]
+            except TurnFailed as error:
+                replies[prompt] = f"{error.kind}: {error}"
             await session.log(f"replied to {prompt}", ephemeral=True)
 
     answering = asyncio.create_task(answer())
@@ -249,7 +252,11 @@ async def check_the_rest(session: Any) -> None:
     assert after["pid"] != before["pid"]
 
 
-async def test_an_abort_ends_the_turn_and_frees_what_waits_for_it(
+class OutOfOrderError(Exception):
+    """What the model's script is told to fail with."""
+
+
+async def test_an_abort_and_an_error_end_the_turn_that_is_waited_for(
     cli: CopilotCLI, tmp_path: Path
 ) -> None:
     install(cli, tmp_path)
@@ -260,20 +267,32 @@ async def test_an_abort_ends_the_turn_and_frees_what_waits_for_it(
         await forever.wait()
         return "Too late."
 
-    model = ScriptedModel(think)
-    async with model:
-        session = await cli.create_session(model)
-        await session.wait_listed("talker")
-        await session.open("talker", "t")
-        await session.invoke("t", "ask", {"prompt": "Think."})
-        async with asyncio.timeout(20):
-            await asked.wait()
-        await session.invoke("t", "abort")
-        await session.wait_for("session.info", lambda data: data["message"] == "replied to Think.")
-        assert await session.invoke("t", "reply_to", {"prompt": "Think."}) is None
-        (idle,) = session.data_of("session.idle")
-        assert idle["aborted"] is True
-        forever.set()
+    def fail(request: ModelRequest) -> str:
+        raise OutOfOrderError("The model is out of order.")
+
+    with pytest.raises(OutOfOrderError):
+        async with ScriptedModel(think, fail) as model:
+            session = await cli.create_session(model)
+            await session.wait_listed("talker")
+            await session.open("talker", "t")
+            await session.invoke("t", "ask", {"prompt": "Think."})
+            async with asyncio.timeout(20):
+                await asked.wait()
+            await session.invoke("t", "abort")
+            await session.wait_for(
+                "session.info", lambda data: data["message"] == "replied to Think."
+            )
+            assert await session.invoke("t", "reply_to", {"prompt": "Think."}) is None
+            (idle,) = session.data_of("session.idle")
+            assert idle["aborted"] is True
+            forever.set()
+            await session.invoke("t", "ask", {"prompt": "Fail."})
+            await session.wait_for(
+                "session.info", lambda data: data["message"] == "replied to Fail."
+            )
+            said = await session.invoke("t", "reply_to", {"prompt": "Fail."})
+            assert said.startswith("query: ")
+            assert "out of order" in said
 
 
 async def test_an_immediate_prompt_steers_the_turn(cli: CopilotCLI, tmp_path: Path) -> None:

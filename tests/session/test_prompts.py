@@ -96,6 +96,8 @@ async def test_send_carries_every_option_and_refuses_one_that_does_not_exist() -
         wrong: Any = {"dedup": "x"}
         with pytest.raises(TypeError, match="no option 'dedup': there are mode, attachments"):
             await it.session.send("Look.", **wrong)
+        with pytest.raises(TypeError, match="set_model.. has no option 'dedup': there are reason"):
+            await it.session.set_model("m", **wrong)
 
 
 async def test_data_of_ours_says_where_it_comes_from() -> None:
@@ -116,7 +118,7 @@ async def test_data_of_ours_says_where_it_comes_from() -> None:
         await it.peer.request("canvas.action.invoke", {**call, "actionName": "tell"})
         (sent,) = it.sent
         attachments: Any = sent["attachments"]
-        assert attachments[0].pop("capturedAt").endswith("+00:00")
+        assert attachments[0].pop("capturedAt").endswith("Z")
         where = {"extensionId": EXTENSION, "canvasId": "c", "instanceId": "p"}
         assert attachments == [context | where]
 
@@ -160,8 +162,9 @@ async def test_a_key_is_free_again_however_its_turn_ends(ending: tuple[str, JSON
         ("user.message", {"messageId": "m9", "delivery": "steering"}),
         ("session.idle", {"mode": "autopilot"}),
         ("session.error", {}),
+        ("session.error", {"originatingMessageId": "m0"}),
     ],
-    ids=["steering", "autopilot", "an error of the turn before"],
+    ids=["steering", "autopilot", "an error of the turn before", "an error that says so"],
 )
 async def test_a_key_is_held_over_what_does_not_end_its_turn(event: tuple[str, JSONObject]) -> None:
     async with agent() as it:
@@ -282,8 +285,8 @@ async def test_send_and_wait_raises_what_ended_the_turn() -> None:
     async with agent() as it:
         waiting = asyncio.ensure_future(it.session.send_and_wait("Go."))
         await it.settle()
-        it.tell("user.message", messageId="m1")
-        it.tell("session.error", errorType="quota", message="No quota.")
+        it.tell("session.error", errorType="quota", message="No.", originatingMessageId="m0")
+        it.tell("session.error", errorType="quota", message="No quota.", originatingMessageId="m1")
         async with asyncio.timeout(5):
             with pytest.raises(TurnFailed, match=r"No quota\.") as caught:
                 await waiting
