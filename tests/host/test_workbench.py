@@ -10,7 +10,7 @@ import pytest
 
 from canvas_provider.host.registry import HostRefusal
 from canvas_provider.host.workbench import Extension, Workbench
-from canvas_provider.types import JSONObject
+from canvas_provider.types import JSONObject, JSONValue
 from tests.support.scripted import BOARD, RUN, write_extension
 
 pytestmark = pytest.mark.process
@@ -102,6 +102,26 @@ async def test_a_reload_starts_a_new_process_and_keeps_what_is_open(tmp_path: Pa
         (instance,) = it.instances()
         assert instance["status"] == str(it.bench.status.pid)
         assert instance["isReady"] is True
+
+
+async def test_an_extension_may_have_itself_started_again(tmp_path: Path) -> None:
+    """Observed with Copilot CLI 1.0.102: `session.extensions.reload` works on the caller, too."""
+    begin = "    peer, session = await join()\n    await peer.wait_closed()"
+    again = """    peer, session = await join()
+    if not os.path.exists("again"):
+        open("again", "w").close()
+        await peer.request("session.extensions.reload", session)
+    await peer.wait_closed()"""
+    assert begin in BOARD
+    async with workbench(tmp_path, BOARD.replace(begin, again) + RUN) as it:
+        await it.bench.start()
+
+        def ready_pids() -> list[JSONValue]:
+            return [data["pid"] for kind, data in it.told if data.get("phase") == "ready"]
+
+        await it.wait_until(lambda: len(ready_pids()) == 2)
+        first, second = ready_pids()
+        assert first != second
 
 
 async def test_a_crash_is_explained_and_leaves_the_instance_waiting(tmp_path: Path) -> None:

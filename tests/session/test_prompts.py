@@ -260,10 +260,10 @@ async def test_send_and_wait_returns_the_last_message_of_its_own_turn() -> None:
         await it.settle()
         it.take_turn(0, "First.")
         it.take_turn(1, "Working on it.", delivery="queued")
+        it.tell("assistant.message", content="Done.", originatingMessageId="m1")
         params: JSONObject = {"content": "A helper's.", "originatingMessageId": "m1"}
         event: JSONObject = {"type": "assistant.message", "data": params, "agentId": "a"}
         it.peer.notify("session.event", {"sessionId": "s-1", "event": event})
-        it.tell("assistant.message", content="Done.", originatingMessageId="m1")
         it.take_turn(2, "Third.", delivery="queued")
         async with asyncio.timeout(5):
             reply = await waiting
