@@ -26,6 +26,10 @@ __all__ = [
     "SessionEndHookOutput",
     "SessionStartHookInput",
     "SessionStartHookOutput",
+    "SubagentStartHookInput",
+    "SubagentStartHookOutput",
+    "SubagentStopHookInput",
+    "SubagentStopHookOutput",
     "UserPromptSubmittedHookInput",
     "UserPromptSubmittedHookOutput",
     "UserPromptTransformedHookInput",
@@ -39,6 +43,10 @@ class BaseHookInput(TypedDict):
     timestamp: datetime
     """Aware, in UTC."""
     workingDirectory: str
+    agentId: NotRequired[str]
+    """Of the sub-agent; absent for the main one."""
+    agentType: NotRequired[str]
+    parentAgentId: NotRequired[str]
 
 
 class PreToolUseHookInput(BaseHookInput):
@@ -161,3 +169,29 @@ class AgentStopHookOutput(TypedDict, total=False):
     decision: Literal["block"]
     """The agent goes on, with `reason` as its next prompt."""
     reason: str
+
+
+class SubagentStartHookInput(BaseHookInput):
+    transcriptPath: NotRequired[str]
+    agentName: str
+    agentDisplayName: NotRequired[str]
+    agentDescription: NotRequired[str]
+
+
+class SubagentStartHookOutput(TypedDict, total=False):
+    additionalContext: str
+    """Stands before the sub-agent's first prompt."""
+
+
+class SubagentStopHookInput(SubagentStartHookInput):
+    stopReason: NotRequired[str]
+    response: NotRequired[str]
+    """The sub-agent's last message."""
+
+
+class SubagentStopHookOutput(TypedDict, total=False):
+    decision: Literal["block", "allow"]
+    """`block`: the sub-agent goes on, with `reason` as its next prompt."""
+    reason: str
+    modifiedResponse: str
+    """What the main agent is told instead."""

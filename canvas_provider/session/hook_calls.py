@@ -50,6 +50,12 @@ _KINDS: Final = {
     "errorOccurred": _Kind(
         "on_error_occurred", wire.ErrorOccurredHookInput, wire.ErrorOccurredHookOutput
     ),
+    "subagentStart": _Kind(
+        "on_subagent_start", wire.SubagentStartHookInput, wire.SubagentStartHookOutput
+    ),
+    "subagentStop": _Kind(
+        "on_subagent_stop", wire.SubagentStopHookInput, wire.SubagentStopHookOutput
+    ),
     "agentStop": _Kind("on_agent_stop", wire.AgentStopHookInput, wire.AgentStopHookOutput),
 }
 """Each hook's name on the wire."""

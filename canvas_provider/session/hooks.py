@@ -66,7 +66,14 @@ class Hooks:
     """After a failure, such as of the model."""
 
     on_agent_stop: Hook[wire.AgentStopHookInput, wire.AgentStopHookOutput] | None = None
-    """When the agent has come to its end; can make it go on."""
+    """When the agent has come to its end; can make it go on. Comes for sub-agents, too, with an
+    `agentId`."""
+
+    on_subagent_start: Hook[wire.SubagentStartHookInput, wire.SubagentStartHookOutput] | None = None
+    """Before a sub-agent begins; can tell it more."""
+
+    on_subagent_stop: Hook[wire.SubagentStopHookInput, wire.SubagentStopHookOutput] | None = None
+    """When a sub-agent is done; can make it go on, or change what it reports."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

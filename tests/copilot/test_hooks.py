@@ -90,7 +90,15 @@ async def after(input, session):
 async def after_failure(input, session):
     return note("after_failure", input, additionalContext="Ask for the key.")
 
+async def helper_starts(input, session):
+    return note("helper_starts", input, additionalContext="Be brief.")
+
+async def helper_stops(input, session):
+    return note("helper_stops", input, modifiedResponse=input["response"].upper())
+
 async def stop(input, session):
+    if "agentId" in input:
+        return
     note("stop", input)
     await session.log("The agent stops.")
     if not input["stopHookActive"]:
@@ -115,6 +123,8 @@ run(
         on_pre_mcp_tool_call=before_mcp,
         on_post_tool_use=after,
         on_post_tool_use_failure=after_failure,
+        on_subagent_start=helper_starts,
+        on_subagent_stop=helper_stops,
         on_agent_stop=stop,
         on_error_occurred=wrong,
         on_session_end=end,
@@ -124,6 +134,15 @@ run(
     }}},
 )
 """
+
+
+HELPER = {
+    "agent_type": "general-purpose",
+    "name": "helper",
+    "description": "Look around.",
+    "prompt": "Look around.",
+    "mode": "sync",
+}
 
 
 def add_constant(code: str, name: str, value: object) -> str:
@@ -146,6 +165,8 @@ async def test_every_hook_of_the_sdk_fires_and_its_answer_counts(
         ToolCall("greet", {"name": "Bob"}),
         ToolCall("echo-echo", {}),
         ToolCall("fail"),
+        ToolCall("task", HELPER),
+        "I looked.",
         "Done.",
         "Nothing more.",
         break_down,
@@ -161,11 +182,13 @@ async def test_every_hook_of_the_sdk_fires_and_its_answer_counts(
     assert "It is Monday." in json.dumps(first.messages)
     assert "SAY HELLO." in json.dumps(first.messages)
     assert "(transformed)" in json.dumps(first.messages)
-    denied, greeted, echoed, failed = last.tool_results
+    denied, greeted, echoed, failed, helped = last.tool_results
     assert "no shell today" in denied
     assert greeted == "Hello, Ada. And good day."
     assert '"colour":"red"' in echoed
     assert failed.startswith("It is locked.")
+    assert helped == "I LOOKED."
+    assert any("BE BRIEF." in json.dumps(each.messages) for each in model.requests)
     assert "Ask for the key." in json.dumps(last.messages)
     assert "ONE MORE THING. (transformed)" in json.dumps(last.messages)
     assert "The agent stops." in str(session.data_of("session.info"))
@@ -173,7 +196,7 @@ async def test_every_hook_of_the_sdk_fires_and_its_answer_counts(
     names = {line.split()[1] for line in log.splitlines() if line.startswith("HOOK ")}
     assert names == {
         *("start", "submitted", "transformed", "before", "before_mcp", "after"),
-        *("after_failure", "stop", "wrong", "end"),
+        *("after_failure", "helper_starts", "helper_stops", "stop", "wrong", "end"),
     }
     assert "['prompt', 'sessionId', 'timestamp', 'workingDirectory'] UTC" in log
     assert "ERROR str" in log
