@@ -174,7 +174,8 @@ class CanvasContext(Generic[S]):
             StateClosed: the call took too long, or its instance is closed.
         """
         shared = self._instance.state
-        if self._ended or (shared is None and self._bound is not None):
+        gone = self._bound is not None or self._instance.phase in ("closing", "closed")
+        if self._ended or (shared is None and gone and self._instance.canvas.seed is not None):
             raise StateClosed("the call was ended; it changes nothing any more")
         if self._bound is None:
             if shared is None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from canvas_provider.canvas.handling import Handling
 from canvas_provider.canvas.results import to_json_value
 from canvas_provider.canvas.signature import Plan
 from canvas_provider.canvas.threads import Workers
@@ -118,13 +119,19 @@ def translate(error: BaseException, subject: str, canvas_id: str | None = None) 
 class Call:
     """One running handler. Times are the loop's, in seconds."""
 
-    __slots__ = ("action", "deadline", "logged", "others", "reason", "started", "task")
+    __slots__ = ("action", "deadline", "handling", "logged", "others", "reason", "started", "task")
 
     def __init__(
-        self, action: str, task: "Task[Any]", started: float, deadline: float | None
+        self,
+        action: str,
+        task: "Task[Any]",
+        started: float,
+        deadline: float | None,
+        handling: Handling,
     ) -> None:
         self.action = action
         self.task = task
+        self.handling = handling
         self.started = started
         self.deadline = deadline
         self.others = 0
@@ -152,7 +159,7 @@ class Calls:
         self._next = float("inf")
         self._idle: asyncio.Event | None = None
 
-    def begin(self, action: str, timeout: float | None) -> Call:
+    def begin(self, action: str, timeout: float | None, handling: Handling) -> Call:
         """Note that the current task runs a handler, for at most `timeout` seconds."""
         task = asyncio.current_task(self._loop)
         assert task is not None
@@ -162,7 +169,7 @@ class Calls:
         if timeout is not None:
             deadline = now + timeout
             due = min(due, deadline)
-        call = Call(action, task, now, deadline)
+        call = Call(action, task, now, deadline, handling)
         self._running.add(call)
         if due < self._next:
             self._watch(due)
@@ -175,7 +182,7 @@ class Calls:
         taken back, and this is the answer.
         """
         self._running.discard(call)
-        if self._idle is not None and not self._running:
+        if self._idle is not None and not self._awaited():
             self._idle.set()
         if call.reason is None:
             return None
@@ -187,14 +194,18 @@ class Calls:
         A handler that swallows its cancellation is left alone after as long again, at most 1 s.
         """
         await self._wait_idle(seconds)
-        for call in list(self._running):
+        for call in self._awaited():
             call.cancel(Closing(f'The action "{call.action}" was ended: the instance is closing.'))
         await self._wait_idle(min(seconds, 1.0))
         if self._timer is not None:
             self._timer.cancel()
 
+    def _awaited(self) -> list[Call]:
+        """Return those that a close waits for: not the one that waits for the close itself."""
+        return [call for call in self._running if not call.handling.awaits_close]
+
     async def _wait_idle(self, seconds: float) -> None:
-        if not self._running:
+        if not self._awaited():
             return
         self._idle = asyncio.Event()
         try:

@@ -7,7 +7,7 @@ is void as soon as the handler has returned.
 
 from contextvars import ContextVar, Token
 
-__all__ = ["Handling", "current_handler"]
+__all__ = ["Handling", "current_handler", "current_handling"]
 
 
 class Handling:
@@ -15,13 +15,17 @@ class Handling:
 
     Args:
         what: its kind and name, for a message: `action "refresh"`, `on_open`.
+        instance_id: the instance that it is a handler of.
     """
 
-    __slots__ = ("_token", "is_running", "what")
+    __slots__ = ("_token", "awaits_close", "instance_id", "is_running", "what")
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, instance_id: str | None = None) -> None:
         self.what = what
+        self.instance_id = instance_id
         self.is_running = True
+        self.awaits_close = False
+        """Whether it waits for the close of its own instance, which must not wait for it then."""
 
     def __enter__(self) -> None:
         self._token: Token[Handling | None] = _current.set(self)
@@ -36,5 +40,11 @@ _current: ContextVar[Handling | None] = ContextVar("canvas_provider_handling", d
 
 def current_handler() -> str | None:
     """Return which handler this runs in, if it still runs."""
+    handling = current_handling()
+    return None if handling is None else handling.what
+
+
+def current_handling() -> Handling | None:
+    """Return the handler this runs in, if it still runs."""
     handling = _current.get()
-    return handling.what if handling is not None and handling.is_running else None
+    return handling if handling is not None and handling.is_running else None

@@ -182,6 +182,12 @@ class Instance:
             context.instance.opening = False
         return self._take(opened, checked)
 
+    def _context_of(self, input: dict[str, Any]) -> CanvasContext[Any]:
+        """Return the context of another open of this instance, with an input."""
+        return CanvasContext(
+            self, input=copy_json(input), author="system", reopened=True, opening=True
+        )
+
     async def _open_in_time(self, context: CanvasContext[Any], first: bool) -> Opened:
         seconds, plan = self.canvas.open_timeout, self.canvas.open_plan
         try:
@@ -189,7 +195,7 @@ class Instance:
                 if first:
                     await self._resources.acquire(context)
                 else:
-                    self._resources.check_key(context)
+                    self._resources.check_key(context, self._context_of(self._input))
                 if plan is None:
                     return Opened()
                 opened = await run_plan(plan, context.input, context, self._workers, to_opened)
@@ -251,9 +257,10 @@ class Instance:
                 action_name=name,
                 expected_revision=expected_revision,
             )
-        call = self._calls.begin(name, plan.timeout)
+        handling = Handling("an action", self.instance_id)
+        call = self._calls.begin(name, plan.timeout, handling)
         try:
-            with Handling("an action"):
+            with handling:
                 if plan.is_async and plan.draft is None:
                     result = to_json_value(await plan.call(checked, context))
                 else:
@@ -342,8 +349,8 @@ class Instance:
         """Refuse new calls, let running ones end, run `on_close`, leave `lifespan=`. Idempotent.
 
         Nothing the author's code does makes it fail, and each step is bounded by the canvas's
-        `close_timeout`; but an `on_open` at work is cancelled and then waited for, so one that
-        swallows its cancellation holds it up. Cancelled, it cuts short the step at work.
+        `close_timeout`; an `on_open` at work is cancelled, and left alone if it does not end by
+        then. Cancelled, it cuts short the step at work.
 
         Args:
             explicit: somebody closed the panel: only then does `on_close` run. Otherwise the
@@ -366,11 +373,12 @@ class Instance:
         if not explicit:
             self.works.mute()
         seconds = self.canvas.close_timeout
+        grace = seconds if explicit else min(seconds, _HURRY)
         try:
             if self._opening is not None and not self._opening[1].done():
                 self._opening[1].cancel()
-                await asyncio.wait([self._opening[1]])
-            await self._calls.finish(seconds if explicit else min(seconds, _HURRY))
+                await bounded("on_open", self.canvas, _wait(self._opening[1]), grace)
+            await self._calls.finish(grace)
             if explicit and was_open and self.canvas.close_plan is not None:
                 await bounded("on_close", self.canvas, self._run_on_close(self.canvas.close_plan))
         finally:
@@ -384,3 +392,8 @@ class Instance:
         context = CanvasContext[Any](self, input=copy_json(self._input), author="system")
         with Handling("on_close"):
             await run_plan(plan, {}, context, self._workers, lambda result: None)
+
+
+async def _wait(task: "asyncio.Task[Any]") -> None:
+    """Wait for the end of a task, however it ends."""
+    await asyncio.wait([task])

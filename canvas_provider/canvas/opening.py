@@ -52,10 +52,21 @@ class Resources:
             self._lifespan = LifespanTask(lambda: create(context))
             await self._lifespan.enter()
 
-    def check_key(self, context: CanvasContext[Any]) -> None:
-        """Refuse to show another document: pages and running actions hold on to the first one."""
+    def check_key(self, context: CanvasContext[Any], before: CanvasContext[Any]) -> None:
+        """Refuse an input that asks for another document than the open one, which stays the same.
+
+        Pages and running actions hold on to it. What picks another one *now* for the input as it
+        was, such as a date, does not count: a panel that is focused after midnight shows what it
+        showed.
+
+        Args:
+            before: a context with the input that it was opened with.
+        """
         shown = self._registry, self._key
-        if self._canvas.seed is not None and self._pick(context) != shown:
+        if self._canvas.seed is None or context.input == before.input:
+            return
+        asked = self._pick(context)
+        if asked not in (shown, self._pick(before)):
             raise CanvasError(
                 "instance_shows_other_document",
                 f'The instance "{context.instance_id}" is open with another document: open this '
@@ -84,12 +95,14 @@ class Resources:
                 await state.aclose()
 
 
-async def bounded(name: str, canvas: Canvas, work: Awaitable[None]) -> None:
-    """Do one step of a close within `close_timeout`; what it raises is logged, not raised.
+async def bounded(
+    name: str, canvas: Canvas, work: Awaitable[None], seconds: float | None = None
+) -> None:
+    """Do one step of a close within `seconds`; what it raises is logged, not raised.
 
-    So the steps after it are done, too.
+    So the steps after it are done, too. By default it gets `close_timeout`.
     """
-    seconds = canvas.close_timeout
+    seconds = canvas.close_timeout if seconds is None else seconds
     try:
         async with asyncio.timeout(seconds) as scope:
             await work

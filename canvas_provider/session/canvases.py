@@ -1,11 +1,11 @@
 """`session.canvas`: the runtime's canvases, of every extension, as this one may use them.
 
-They also work from inside a handler (observed with Copilot CLI 1.0.102), but for the close of its
-own instance, which waits for the handler.
+They also work from inside a handler (observed with Copilot CLI 1.0.102).
 """
 
 from typing import cast
 
+from canvas_provider.canvas.handling import current_handling
 from canvas_provider.canvas.results import to_json_value
 from canvas_provider.protocol.copilot import (
     CanvasList,
@@ -61,9 +61,18 @@ class SessionCanvases:
     async def close(self, instance_id: str) -> None:
         """Close an instance for good: its provider's `on_close` runs first.
 
-        An action must not await the close of its own instance, which waits for the action.
+        An action may close its own instance: the close does not wait for it then. What it returns
+        is its answer, as ever, but there is no state to change any more.
         """
-        await self._request(Method.SESSION_CANVAS_CLOSE, {"instanceId": instance_id})
+        handling = current_handling()
+        own = handling if handling is not None and handling.instance_id == instance_id else None
+        if own is not None:
+            own.awaits_close = True
+        try:
+            await self._request(Method.SESSION_CANVAS_CLOSE, {"instanceId": instance_id})
+        finally:
+            if own is not None:
+                own.awaits_close = False
 
     async def invoke(
         self, instance_id: str, action_name: str, input: JSONValue | Missing = MISSING

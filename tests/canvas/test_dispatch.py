@@ -4,6 +4,7 @@ import logging
 import pytest
 
 from canvas_provider.canvas.dispatch import Calls, translate
+from canvas_provider.canvas.handling import Handling
 from canvas_provider.errors import (
     ActionTimeout,
     CanvasError,
@@ -58,7 +59,7 @@ def calls_of(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Calls:
 
 async def run(calls: Calls, name: str, limit: float | None, until: asyncio.Event) -> str:
     """What `Instance.invoke` does with a call."""
-    call = calls.begin(name, limit)
+    call = calls.begin(name, limit, Handling("an action"))
     try:
         await until.wait()
     except asyncio.CancelledError:
@@ -173,7 +174,7 @@ async def test_a_call_that_swallows_its_end_is_left_alone() -> None:
     done = asyncio.Event()
 
     async def stubborn() -> None:
-        call = calls.begin("stubborn", None)
+        call = calls.begin("stubborn", None, Handling("an action"))
         while not done.is_set():
             try:
                 await done.wait()

@@ -782,6 +782,61 @@ async def test_an_open_instance_does_not_change_its_document(make: Make) -> None
     await instance.open({"project": "x"})
 
 
+async def test_a_key_that_changes_by_itself_does_not_change_the_open_document(make: Make) -> None:
+    """A board by date, focused after midnight."""
+    today = ["monday"]
+    canvas = make.canvas(
+        state=dict,
+        state_key=lambda ctx: f"{ctx.input.get('project')}/{ctx.input.get('day', *today)}",
+    )
+    instance = make.instance(canvas)
+    await instance.open({"project": "x"})
+    document = instance.state
+    today[:] = ["tuesday"]
+    await instance.open({"project": "x"})
+    await instance.open({"project": "x", "day": "monday"})
+    assert instance.state is document
+    with pytest.raises(CanvasError, match="under another instance id"):
+        await instance.open({"project": "y"})
+    with pytest.raises(CanvasError, match="under another instance id"):
+        await instance.open({"project": "x", "day": "sunday"})
+    await instance.open({"project": "x", "day": "monday"})
+    await instance.close(explicit=True)
+    later = make.instance(canvas)
+    await later.open({"project": "x"})
+    assert later.state is not None
+    await later.close(explicit=True)
+
+
+async def test_an_open_handler_that_swallows_its_cancellation_does_not_hold_up_a_close(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun, release = asyncio.Event(), asyncio.Event()
+
+    async def opened(ctx: CanvasContext) -> None:
+        begun.set()
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+
+    canvas = make.canvas(open=opened, state=dict, close_timeout=0.01)
+    instance = make.instance(canvas)
+    opening = asyncio.create_task(instance.open())
+    try:
+        async with asyncio.timeout(5):
+            await begun.wait()
+            await instance.close(explicit=True)
+    finally:
+        release.set()
+    assert (instance.phase, instance.state) == ("closed", None)
+    assert "took longer than 0.01 s" in caplog.text
+    with pytest.raises(Closing):
+        await opening
+    assert instance.state is None
+
+
 @pytest.mark.parametrize("key", ["", 5, None])
 async def test_a_state_key_is_text(make: Make, key: Any, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(HandlerError):

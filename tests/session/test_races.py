@@ -9,11 +9,11 @@ import pytest
 
 from canvas_provider import CanvasContext, CanvasError, Opened, create_canvas
 from canvas_provider.canvas.declaration import Canvas
-from canvas_provider.errors import RemoteError
+from canvas_provider.errors import RemoteError, StateClosed
 from canvas_provider.types import JSONObject, JSONValue
 from canvas_provider.wire.peer import Peer
 from canvas_provider.wire.transports import memory_pair
-from tests.support.sessions import EXTENSION, NoWeb, make_session
+from tests.support.sessions import EXTENSION, NoWeb, joined, make_session
 
 
 class Host:
@@ -166,3 +166,30 @@ async def test_an_update_during_a_close_is_told_that_the_instance_is_closing() -
         await closing.wait()
         await host.ask("canvas.close")
         assert host.asked == []
+
+
+@pytest.mark.parametrize("way", ["awaited", "in a task"])
+async def test_an_action_may_close_its_own_instance(way: str) -> None:
+    """The close does not wait for the action, which waits for the close."""
+    ended: list[str] = []
+    canvas = create_canvas(id="b", display_name="B", description="A board.", state=dict)
+
+    @canvas.action
+    async def done(ctx: CanvasContext) -> str:
+        """Close the board."""
+        closing = ctx.session.canvas.close(ctx.instance_id)
+        await (closing if way == "awaited" else asyncio.create_task(closing))
+        with pytest.raises(StateClosed):
+            _ = ctx.state
+        return "closed"
+
+    @canvas.on_close
+    async def closed(ctx: CanvasContext) -> None:
+        ended.append(ctx.instance_id)
+
+    async with joined(canvas) as there:
+        await there.runtime.open("b", "one")
+        async with asyncio.timeout(3):
+            assert await there.runtime.invoke("one", "done") == "closed"
+        assert ended == ["one"]
+        assert there.runtime.list_open() == []
