@@ -5,13 +5,14 @@ The JSON is pydantic's: by alias, without computed fields, so that it can be rea
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from canvas_provider.errors import InvalidState, NotJSON, StateError
-from canvas_provider.state.json import ensure_json, escape
+from canvas_provider.state.json import ensure_json, escape, refuse
 from canvas_provider.state.recording import is_node, plain
 from canvas_provider.types import JSONValue
 
@@ -64,12 +65,18 @@ class Codec:
         self, dump: Callable[..., Any], value: Any, path: str, include: set[str] | None = None
     ) -> Any:
         """Call one of pydantic's functions that write JSON."""
+        write = partial(
+            dump, value, by_alias=True, round_trip=True, warnings="none", include=include
+        )
         try:
-            return dump(
-                value, mode="json", by_alias=True, round_trip=True, warnings="none", include=include
-            )
+            raw = write(mode="json")
+            # pydantic writes NaN and infinity as null, without a word.
+            lost = _holds_null(raw) and _is_lossy(raw, write(mode="python"))
         except (PydanticSerializationError, UnicodeError, ValueError) as error:
             raise NotJSON(f"{path or 'the document'}: it cannot be written as JSON") from error
+        if lost:
+            refuse(path, "NaN and infinity are not JSON; use null or a string")
+        return raw
 
     def take(self, value: Any, path: str) -> JSONValue:
         """Validate what somebody wrote and return its JSON, which can be read back.
@@ -83,6 +90,8 @@ class Codec:
             self.decode(raw)
         except ValidationError as error:
             invalid(error, path)
+        except RecursionError:
+            refuse(path, "a cycle, or nesting far too deep")
         return raw
 
     def normal(self, raw: JSONValue, path: str) -> JSONValue:
@@ -95,6 +104,23 @@ class Codec:
             return self.encode(self.decode(raw), path)
         except ValidationError as error:
             invalid(error, path)
+
+
+def _holds_null(raw: Any) -> bool:
+    if isinstance(raw, dict):
+        return any(map(_holds_null, raw.values()))
+    return raw is None or (isinstance(raw, list) and any(map(_holds_null, raw)))
+
+
+def _is_lossy(raw: Any, value: Any) -> bool:
+    """Say whether there is a null in `raw` where `value`, of the same shape, has a number."""
+    if raw is None:
+        return isinstance(value, float)
+    if isinstance(raw, dict) and isinstance(value, dict):
+        return any(map(_is_lossy, raw.values(), value.values()))
+    if isinstance(raw, list) and isinstance(value, (list, tuple)):
+        return any(map(_is_lossy, raw, value))
+    return False
 
 
 def invalid(error: ValidationError, path: str) -> NoReturn:
