@@ -211,6 +211,34 @@ def test_the_patch_is_as_small_as_what_was_done(write: Any, operations: Any) -> 
         assert document.value is before
 
 
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda items: (items.insert(0, {"n": 9}), items.__setitem__(-1, {"n": 8})),
+        lambda items: (items.append({"n": 9}), items.__setitem__(0, {"n": 8})),
+        lambda items: (items.__setitem__(-1, {"n": 8}), items.insert(0, {"n": 9})),
+        lambda items: (items.pop(2), items.__setitem__(-1, {"n": 8}), items.pop(2)),
+        lambda items: (items.__delitem__(slice(3, 1)), items.__setitem__(2, {"n": 8})),
+        lambda items: (items.__setitem__(slice(3, 1), [{"n": 9}]), items.pop(0)),
+    ],
+)
+def test_what_shifts_and_what_is_assigned_are_both_seen(edit: Callable[[Any], object]) -> None:
+    python = [{"n": n} for n in range(5)]
+    document = Document([{"n": n} for n in range(5)])
+    old = document.value
+    edit(python)
+    operations = change(document, edit)
+    assert document.value == python
+    assert apply(old, operations or []) == python
+
+
+def test_a_default_that_is_asked_for_is_handed_back() -> None:
+    document = Document({"a": {}})
+    default: dict[str, Any] = {}
+    assert document.begin().draft.get("missing", default) is default
+    assert document.view.get("missing", default) is default
+
+
 def test_a_moved_card_is_written_to_in_its_new_place() -> None:
     document = Document(cards())
 

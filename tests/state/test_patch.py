@@ -75,6 +75,7 @@ CARDS = [{"id": str(n), "title": f"Card {n}", "done": False} for n in range(6)]
         ({"a": 1}, {"a": 2}, [{"op": "replace", "path": "/a", "value": 2}]),
         ({"a": 1, "b": 2}, {"b": 2}, [{"op": "remove", "path": "/a"}]),
         ({}, {"a/b~": 1}, [{"op": "add", "path": "/a~1b~0", "value": 1}]),
+        ({}, {"~1": 1}, [{"op": "add", "path": "/~01", "value": 1}]),
         (CARDS, [CARDS[5], *CARDS[:5]], [{"op": "move", "from": "/5", "path": "/0"}]),
         (CARDS, [*CARDS[1:], CARDS[0]], [{"op": "move", "from": "/0", "path": "/5"}]),
         (CARDS, CARDS[:2] + CARDS[3:], [{"op": "remove", "path": "/2"}]),
@@ -111,6 +112,7 @@ CARDS = [{"id": str(n), "title": f"Card {n}", "done": False} for n in range(6)]
 )
 def test_patches_are_small_and_readable(old: Any, new: Any, operations: Any) -> None:
     assert diff(old, new) == operations
+    assert equal(apply(old, operations), new)
 
 
 def test_an_item_that_changed_its_list_is_one_move() -> None:
@@ -182,6 +184,8 @@ def test_what_a_patch_leaves_alone_is_shared() -> None:
         {"op": "add", "path": "/a"},
         {"op": "remove"},
         {"op": "move", "path": "/a/1/b", "from": "/a"},
+        # Once it is gone, another is in its place.
+        {"op": "move", "path": "/a/0/c", "from": "/a/0"},
         {"op": "move", "path": "/a"},
         {"op": "test", "path": "/a/0", "value": True},
         {"op": "swap", "path": "/a"},
