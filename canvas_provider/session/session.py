@@ -166,8 +166,8 @@ class Session(SessionAPI):
             await self._callbacks.joined()
 
     def _take_environment(self, resumed: SessionResumeResult) -> None:
-        """Put what was granted where the program looks for it, and keep no second copy."""
-        granted: object = resumed.pop("grantedEnvironmentVariables", None)
+        """Put what was granted where the program looks for it, and nowhere else."""
+        granted: object = resumed.get("grantedEnvironmentVariables")
         contributions = self._handshake.contributions
         if contributions is None or not isinstance(granted, dict):
             return

@@ -58,12 +58,15 @@ async def test_a_plain_function_may_be_a_command() -> None:
     assert seen == ["this"]
 
 
-async def test_a_command_of_another_extension_is_left_to_it() -> None:
+async def test_a_command_of_another_extension_is_left_to_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async with contributing(commands=[deploy]) as (runtime, _):
         foreign = {"requestId": "r-0", "command": "/x", "commandName": "x", "args": ""}
         runtime.tell("command.execute", foreign)
         await call(runtime, "/deploy")
     assert "r-0" not in str(runtime.requests)
+    assert caplog.text == ""
 
 
 @pytest.mark.parametrize("name", ["", "/deploy", "to deploy", 7])

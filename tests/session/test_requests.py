@@ -119,7 +119,6 @@ async def test_permission_is_decided_or_left_to_others() -> None:
         return decision  # type: ignore[no-any-return]
 
     async with contributing(on_permission_request=decide) as (runtime, _):
-        runtime.tell("permission.requested", {**PERMISSION, "resolvedByHook": True})
         results = []
         while decisions:
             ignored = decisions[0] == {"kind": "no-result"}
@@ -135,6 +134,21 @@ async def test_permission_is_decided_or_left_to_others() -> None:
         {"kind": "user-not-available"},
         {"kind": "user-not-available"},
     ]
+
+
+async def test_permission_that_a_hook_has_decided_is_not_asked_for_again() -> None:
+    asked_for: list[str] = []
+
+    def decide(asked: PermissionRequest, session: Session) -> PermissionDecision:
+        asked_for.append(asked["kind"])
+        return {"kind": "approve-once"}
+
+    async with contributing(on_permission_request=decide) as (runtime, _):
+        decided = {"requestId": "p-0", "permissionRequest": {"kind": "write"}}
+        runtime.tell("permission.requested", {**decided, "resolvedByHook": True})
+        runtime.tell("permission.requested", PERMISSION)
+        assert (await runtime.asked())[1]["requestId"] == "p-1"
+    assert asked_for == ["shell"]
 
 
 async def test_forms_are_filled_in_or_cancelled() -> None:
