@@ -155,6 +155,7 @@ class ToolDeclaration(TypedDict):
     skipPermission: NotRequired[bool]
     defer: NotRequired[Literal["auto", "never"]]
     metadata: NotRequired[JSONObject]
+    namespace: NotRequired[JSONObject]
     isTerminal: NotRequired[bool]
 
 

@@ -6,7 +6,7 @@ annotations, text from `Annotated` and the docstring, an optional context.
 
 import re
 from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, cast, get_args, overload
 
 from canvas_provider.canvas import rules
 from canvas_provider.canvas.annotation import Site
@@ -76,6 +76,8 @@ class Tool:
         defer: `"never"` keeps the tool in every prompt, also where there are many; `"auto"` lets
             the model find it by a search.
         metadata: for hosts that know it; kept as it is.
+        namespace: `{"name": …, "description": …}`. Where a model finds tools by a search, those of
+            one namespace are presented together. The description may be left out.
         is_terminal: a call that succeeds ends the agent's turn.
 
     Raises:
@@ -93,6 +95,7 @@ class Tool:
         skip_permission: bool = False,
         defer: Defer | None = None,
         metadata: Mapping[str, Any] | None = None,
+        namespace: Mapping[str, str] | None = None,
         is_terminal: bool = False,
     ) -> None:
         site = _ToolSite(str(name))
@@ -114,13 +117,16 @@ class Tool:
                 raise site.refuse("must be 'auto' or 'never'", "defer")
             self.declaration["defer"] = defer
         if metadata is not None:
-            self.declaration["metadata"] = _check_metadata(metadata, site)
-        if overrides_built_in_tool:
-            self.declaration["overridesBuiltInTool"] = True
-        if skip_permission:
-            self.declaration["skipPermission"] = True
-        if is_terminal:
-            self.declaration["isTerminal"] = True
+            self.declaration["metadata"] = _check_object(metadata, site, "metadata")
+        if namespace is not None:
+            self.declaration["namespace"] = _check_namespace(namespace, site)
+        flags = {
+            "overridesBuiltInTool": overrides_built_in_tool,
+            "skipPermission": skip_permission,
+            "isTerminal": is_terminal,
+        }
+        given = {flag: True for flag, is_set in flags.items() if is_set}
+        self.declaration.update(cast(ToolDeclaration, given))
 
     def __repr__(self) -> str:
         return f"Tool(name={self.name!r})"
@@ -145,6 +151,7 @@ def tool(
     skip_permission: bool = False,
     defer: Defer | None = None,
     metadata: Mapping[str, Any] | None = None,
+    namespace: Mapping[str, str] | None = None,
     is_terminal: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
@@ -227,13 +234,21 @@ def _check_name(name: object, site: Site) -> str:
     return name
 
 
-def _check_metadata(metadata: Mapping[str, Any], site: Site) -> JSONObject:
+def _check_namespace(namespace: Mapping[str, str], site: Site) -> JSONObject:
+    checked = _check_object(namespace, site, "namespace")
+    texts = all(isinstance(value, str) and value.strip() for value in checked.values())
+    if not texts or not {"name"} <= checked.keys() <= {"name", "description"}:
+        raise site.refuse('must be {"name": …} with a "description", or without', "namespace")
+    return checked
+
+
+def _check_object(given: Mapping[str, Any], site: Site, field: str) -> JSONObject:
     try:
-        value = to_json_value(metadata)
+        value = to_json_value(given)
     except NotJSON as error:
-        raise site.refuse(f"is not JSON: {error}", "metadata") from None
+        raise site.refuse(f"is not JSON: {error}", field) from None
     if not isinstance(value, dict):
-        raise site.refuse("must be a dict", "metadata")
+        raise site.refuse("must be a dict", field)
     return value
 
 

@@ -55,6 +55,7 @@ def test_every_option_has_its_wire_name() -> None:
         skip_permission=True,
         defer="never",
         metadata={"vendor.color": "red"},
+        namespace={"name": "elsewhere"},
         is_terminal=True,
     )(_nothing)
     assert made.declaration == {
@@ -65,6 +66,7 @@ def test_every_option_has_its_wire_name() -> None:
         "skipPermission": True,
         "defer": "never",
         "metadata": {"vendor.color": "red"},
+        "namespace": {"name": "elsewhere"},
         "isTerminal": True,
     }
 
@@ -293,6 +295,9 @@ def test_what_cannot_work_is_refused_with_the_tool_and_the_field() -> None:
         Tool("x", defer="later")  # type: ignore[arg-type]
     with pytest.raises(DeclarationError, match="field 'metadata'"):
         Tool("x", metadata={"a": object()})
+    for namespace in ({}, {"name": ""}, {"description": "X."}, {"name": "x", "title": "X"}):
+        with pytest.raises(DeclarationError, match="field 'namespace'"):
+            Tool("x", namespace=namespace)
 
 
 def test_tools_that_cannot_be_contributed_are_refused() -> None:
