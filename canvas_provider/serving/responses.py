@@ -39,9 +39,23 @@ async def send_json(
 
 
 async def send_error(
-    send: Send, status: int, code: str, message: str, *, headers: Iterable[Header] = ()
+    send: Send,
+    status: int,
+    code: str,
+    message: str,
+    *,
+    headers: Iterable[Header] = (),
+    revision: int | None = None,
 ) -> None:
+    """Answer with an error.
+
+    Args:
+        revision: the state's, where the error is that it is another than the caller thought.
+    """
     # An author's text may quote half of a surrogate pair, which nothing can encode.
     code, message = (text.encode(errors="replace").decode() for text in (code, message))
-    error = {"error": {"code": code, "message": message}}
-    await send_response(send, status, encode_json(error), b"application/json", headers)
+    error: dict[str, str | int] = {"code": code, "message": message}
+    if revision is not None:
+        error["revision"] = revision
+    body = encode_json({"error": error})
+    await send_response(send, status, body, b"application/json", headers)

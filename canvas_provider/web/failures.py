@@ -82,7 +82,10 @@ class ErrorBoundary:
             await send_error(send, error.status_code, code, message, headers=headers)
         else:
             answer = translate(error, "request", self._canvas_id)
-            await send_error(send, status_of(answer), answer.code, answer.message)
+            revision = int(answer.actual) if isinstance(answer, RevisionConflict) else None
+            await send_error(
+                send, status_of(answer), answer.code, answer.message, revision=revision
+            )
 
 
 def _describe(error: HTTPException) -> tuple[str, str]:

@@ -186,6 +186,7 @@ async def test_if_match_refuses_whoever_saw_an_older_state(canvas: Canvas) -> No
         assert first.status_code == 200
         stale = await http.post("actions/put", json={"key": "b"}, headers=headers)
         assert (stale.status_code, stale.json()["error"]["code"]) == (412, "revision_conflict")
+        assert stale.json()["error"]["revision"] == 1, "so that a page can try again"
         assert instance.state is not None
         assert instance.state.document == {"a": 0}
         any_state = await http.post("actions/put", json={"key": "c"}, headers={"if-match": "*"})

@@ -3,8 +3,7 @@
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,7 @@ from playwright.async_api import Page, expect
 from starlette.types import Receive, Scope, Send
 
 from canvas_provider import Canvas, CanvasContext, CanvasError, create_canvas
-from canvas_provider.serving.guards import header_values
-from canvas_provider.serving.responses import send_error, send_json, send_response
-from canvas_provider.serving.server import LoopbackServers, Origin
+from canvas_provider.serving.responses import send_json, send_response
 from canvas_provider.serving.sse import encode_event
 from canvas_provider.serving.streams import EventStream
 from canvas_provider.state.patch import diff
@@ -23,10 +20,9 @@ from canvas_provider.types import JSONValue
 from canvas_provider.web.assets import read_asset
 from tests.support.browser import Visit
 from tests.support.instances import open_served
+from tests.support.script import HTML, Script, changes_of, frame, run_clock_until, serve
 
 pytestmark = pytest.mark.browser
-
-HTML = b"text/html; charset=utf-8"
 
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 
@@ -87,15 +83,6 @@ def counter(tmp_path: Path) -> Canvas:
     return make_counter(page)
 
 
-@asynccontextmanager
-async def serve(app: Callable[..., Any]) -> AsyncIterator[Origin]:
-    servers = LoopbackServers()
-    try:
-        yield await servers.serve(app)
-    finally:
-        await servers.aclose(grace=0.1)
-
-
 def frame_of(url: str, sandbox: str | None = None) -> Callable[..., Any]:
     """A host's page at another origin, with the canvas in a frame."""
     attribute = "" if sandbox is None else f'sandbox="{sandbox}"'
@@ -107,70 +94,6 @@ def frame_of(url: str, sandbox: str | None = None) -> Callable[..., Any]:
     return host
 
 
-class Script:
-    """A canvas that says exactly what a test wants it to say."""
-
-    def __init__(self) -> None:
-        self.opening = b""
-        self.asked: list[str] = []
-        """The query of each event stream that was opened."""
-        self.tags: list[str] = []
-        """The If-Match of each action that was called."""
-        self.state: JSONValue = {"revision": 1, "state": {"from": "GET state"}}
-        self.streaming = True
-        self.stream = EventStream(opening=self._open, snapshot=lambda: b"")
-
-    def _open(self, scope: Scope) -> bytes:
-        return self.opening
-
-    def say(self, event: str, **data: JSONValue) -> None:
-        self.stream.publish(frame(event, **data))
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        match scope["path"]:
-            case "/":
-                await send_response(send, 200, SCRIPTED, HTML)
-            case "/canvas.js":
-                await send_response(send, 200, read_asset("canvas.js"), b"text/javascript")
-            case "/state":
-                await send_json(send, self.state)
-            case "/events" if self.streaming:
-                self.asked.append(scope["query_string"].decode())
-                await self.stream(scope, receive, send)
-            case "/events":
-                self.asked.append(scope["query_string"].decode())
-                await send_error(send, 404, "not_found", "No stream here.")
-            case "/favicon.ico":
-                await send_response(send, 204, b"", b"image/x-icon")
-            case _:
-                for value in header_values(scope, b"if-match"):
-                    self.tags.append(value.decode())
-                await send_response(send, 200, b"no JSON", b"text/plain")
-
-
-SCRIPTED = b"""<!doctype html><title>Scripted</title>
-<script type="module">
-  import { connect } from "./canvas.js";
-  window.changes = [];
-  window.statuses = [];
-  window.canvas = connect();
-  canvas.subscribe((state, change) => changes.push([structuredClone(state), change]));
-  canvas.onStatus((status) => statuses.push(status));
-</script>
-"""
-
-
-def frame(event: str, **data: JSONValue) -> bytes:
-    return encode_event(event, json.dumps(data))
-
-
-async def changes_of(page: Page, count: int) -> list[Any]:
-    await page.wait_for_function("count => window.changes?.length >= count", arg=count)
-    changes: list[Any] = await page.evaluate("window.changes")
-    assert len(changes) == count
-    return changes
-
-
 async def until(page: Page, condition: Callable[[], bool]) -> None:
     """Let the browser and our loop run until something of ours is so."""
     async with asyncio.timeout(5):
@@ -180,14 +103,6 @@ async def until(page: Page, condition: Callable[[], bool]) -> None:
 
 def banner(page: Page) -> Any:
     return page.locator("[data-canvas-banner]")
-
-
-async def run_clock_until(page: Page, condition: str) -> None:
-    """Let time pass in the page, in steps, so that its requests can be answered in between."""
-    async with asyncio.timeout(20):
-        while not await page.evaluate(condition):
-            await page.clock.run_for(2000)
-            await page.evaluate("fetch('./state').catch(() => {})")
 
 
 # --- With a real instance
@@ -271,7 +186,14 @@ async def test_an_action_can_ask_for_the_state_it_was_made_for(
         assert await page.evaluate("canvas.actions.add({}, { ifMatch: 0 })") == 1
         stale = await catch(page, "canvas.actions.add({}, { ifMatch: 0 })")
         assert stale[2:4] == ["revision_conflict", 412]
-        assert await page.evaluate("canvas.actions.add({}, { ifMatch: 1 })") == 2
+        retried = """async () => {
+          try { return await canvas.actions.add({}, { ifMatch: 0 }); }
+          catch ({ revision }) {
+            return [revision, await canvas.actions.add({}, { ifMatch: revision })];
+          }
+        }"""
+        assert await page.evaluate(retried) == [1, 2], "the error says what to try it with"
+        assert await page.evaluate("canvas.actions.add({}, { ifMatch: 2 })") == 3
 
 
 async def test_an_action_without_an_answer_is_unreachable(visit: Visit) -> None:
@@ -321,9 +243,9 @@ async def test_what_a_handler_emits_reaches_the_page(counter: Canvas, visit: Vis
 async def test_events_of_the_connection_itself_are_not_offered(visit: Visit) -> None:
     async with serve(Script()) as origin:
         page = await visit(origin.base)
-        for name in ("snapshot", "patch", "closed", "open", "error", "message"):
+        for name in ("snapshot", "patch", "progress", "closed", "open", "error", "message"):
             answer = await catch(page, f"canvas.on('{name}', () => {{}})")
-            assert "subscribe or onStatus" in answer[4]
+            assert "subscribe, onStatus or onProgress" in answer[4]
 
 
 async def test_a_page_of_a_closed_canvas_says_so_and_asks_no_more(
@@ -355,6 +277,23 @@ async def test_a_page_resumes_where_it_was_when_the_line_comes_back(
         await expect(page.locator("body")).to_have_attribute("data-status", "live")
         assert [change["kind"] for change in await changes_of(page, 2)] == ["snapshot", "patch"]
         await expect(banner(page)).to_have_count(0)
+
+
+async def test_when_an_action_has_answered_its_page_shows_what_it_did(
+    counter: Canvas, visit: Visit
+) -> None:
+    async with open_served(counter) as (served, _):
+        page = await visit(served.url)
+        await changes_of(page, 1)
+        seen = """async () => {
+          const seen = [];
+          for (let i = 0; i < 50; i++) {
+            const count = await canvas.actions.add();
+            seen.push(canvas.state.count === count && changes.at(-1).revision === count);
+          }
+          return seen;
+        }"""
+        assert await page.evaluate(seen) == [True] * 50
 
 
 # --- With a stream that says what we want
@@ -403,6 +342,162 @@ async def test_unsubscribing_and_closing_end_the_calls(visit: Visit) -> None:
         await page.evaluate("canvas.close()")
         assert await page.evaluate("[canvas.status, statuses.at(-1)]") == ["closed", "closed"]
         await until(page, lambda: script.stream.pages == 0)
+        await expect(banner(page)).to_have_count(0)
+
+
+async def test_a_listener_may_end_the_calls_of_itself_and_of_others(visit: Visit) -> None:
+    script = Script()
+    script.opening = frame("snapshot", revision=1, state=1)
+    async with serve(script) as origin:
+        page = await visit(origin.base)
+        await changes_of(page, 1)
+        await page.evaluate(
+            """() => {
+              window.seen = [];
+              let other = () => {};
+              let itself = () => {};
+              itself = canvas.subscribe(() => { seen.push("a"); itself(); other(); });
+              other = canvas.subscribe(() => seen.push("b"));
+              canvas.subscribe(() => seen.push("c"));
+              seen.length = 0;
+            }"""
+        )
+        script.say("snapshot", revision=2, state=2)
+        script.say("snapshot", revision=3, state=3)
+        await changes_of(page, 3)
+        assert await page.evaluate("seen") == ["a", "c", "c"]
+
+
+async def test_each_of_many_changes_at_once_is_told_in_its_turn(visit: Visit) -> None:
+    """Each has an author and an action of its own, so none is merged with another."""
+    script = Script()
+    script.opening = frame("snapshot", revision=0, state={"n": 0})
+    async with serve(script) as origin:
+        page = await visit(origin.base)
+        await changes_of(page, 1)
+        for number in range(1, 101):
+            ops: JSONValue = [{"op": "replace", "path": "/n", "value": number}]
+            script.say("patch", revision=number, ops=ops, author="agent", action=f"a{number}")
+        changes = await changes_of(page, 101)
+        told = [(state["n"], change["action"]) for state, change in changes[1:]]
+        assert told == [(number, f"a{number}") for number in range(1, 101)]
+
+
+CALL = """() => {
+  window.seen = null;
+  canvas.actions.add().then((result) => { seen = [result, canvas.state, changes.length]; });
+}"""
+
+
+async def call_and_wait_for_its_answer(page: Page) -> None:
+    async with page.expect_response("**/actions/add") as answer:
+        await page.evaluate(CALL)
+    await (await answer.value).finished()
+    await page.evaluate("fetch('./state').then((response) => response.text())")
+
+
+async def test_a_call_waits_until_the_stream_is_where_it_answered(visit: Visit) -> None:
+    script = Script()
+    script.opening = frame("snapshot", revision=1, state=1)
+    script.answer = {"result": "ok", "revision": 3}
+    async with serve(script) as origin:
+        page = await visit(origin.base, clock=True)
+        await changes_of(page, 1)
+        await call_and_wait_for_its_answer(page)
+        ops: JSONValue = [{"op": "replace", "path": "", "value": 2}]
+        script.say("patch", revision=2, ops=ops, author="agent", action="other")
+        await changes_of(page, 2)
+        assert await page.evaluate("seen") is None
+        ops = [{"op": "replace", "path": "", "value": 3}]
+        script.say("patch", revision=3, ops=ops, author="person", action="add")
+        await page.wait_for_function("() => seen !== null")
+        assert await page.evaluate("seen") == ["ok", 3, 3]
+
+
+@pytest.mark.parametrize("end", ["time", "reset", "loss"])
+async def test_a_call_does_not_wait_for_what_does_not_come(end: str, visit: Visit) -> None:
+    visit.expected += ["Failed to load resource"]
+    script = Script()
+    script.opening = frame("snapshot", revision=1, state=1)
+    script.answer = {"result": "ok", "revision": 3}
+    async with serve(script) as origin:
+        page = await visit(origin.base, clock=True)
+        await changes_of(page, 1)
+        await call_and_wait_for_its_answer(page)
+        assert await page.evaluate("seen") is None
+        match end:
+            case "time":
+                await page.clock.run_for(2000)
+            case "reset":
+                snapshot: JSONValue = {"revision": 0, "state": 0}
+                text = encode_event("snapshot", json.dumps(snapshot), id="0-another")
+                script.stream.publish(text)
+            case "loss":
+                script.streaming = False
+                script.stream.close(b":\n\n")
+        await page.wait_for_function("() => seen !== null")
+        assert (await page.evaluate("seen"))[0] == "ok"
+
+
+async def test_a_page_that_was_put_away_has_its_line_when_it_is_taken_out(visit: Visit) -> None:
+    """The browser's back and forward: the page is kept as it was, its line is not."""
+    script = Script()
+    script.opening = frame("snapshot", revision=4, state="known")
+    async with serve(script) as origin:
+        page = await visit(origin.base, clock=True)
+        await changes_of(page, 1)
+        await until(page, lambda: script.stream.pages == 1)
+        await page.evaluate(put_away := transition("pagehide"))
+        await until(page, lambda: script.stream.pages == 0)
+        await page.clock.run_for(60_000)
+        assert script.asked == [""], "it rests"
+        script.opening = frame("patch", revision=5, ops=[])
+        await page.evaluate(transition("pageshow"))
+        await page.wait_for_function("() => canvas.revision === 5")
+        assert script.asked == ["", "after=4"]
+        assert await page.evaluate("statuses") == ["connecting", "live", "reconnecting", "live"]
+
+        await page.evaluate("canvas.close()")
+        await page.evaluate(put_away)
+        await page.evaluate(transition("pageshow"))
+        await page.evaluate("fetch('./state').then((response) => response.text())")
+        assert len(script.asked) == 2, "a page that has left stays away"
+
+
+def transition(name: str) -> str:
+    return f"void dispatchEvent(new PageTransitionEvent('{name}', {{ persisted: true }}))"
+
+
+async def test_a_page_that_is_looked_at_again_does_not_wait_for_its_next_try(visit: Visit) -> None:
+    visit.expected += ["Failed to load resource"]
+    script = Script()
+    script.opening = frame("snapshot", revision=4, state="known")
+    async with serve(script) as origin:
+        page = await visit(origin.base, clock=True)
+        await changes_of(page, 1)
+
+        async def lose_the_line(condition: str) -> None:
+            await page.evaluate("window.tries = 0")
+            script.streaming = False
+            script.stream.close(b":\n\n")
+            await run_clock_until(page, condition)
+            script.streaming = True
+            script.stream = EventStream(opening=script._open, snapshot=lambda: b"")
+
+        await page.evaluate(
+            """() => {
+              const Real = EventSource;
+              globalThis.EventSource = class extends Real {
+                constructor(url) { super(url); window.tries += 1; }
+              };
+            }"""
+        )
+        await lose_the_line("tries === 7")  # the next one is more than ten seconds away
+        await page.evaluate("void dispatchEvent(new Event('online'))")
+        await page.wait_for_function("() => canvas.status === 'live'")
+        await lose_the_line("canvas.status === 'closed'")
+        await page.evaluate("void document.dispatchEvent(new Event('visibilitychange'))")
+        await page.wait_for_function("() => canvas.status === 'live'")
         await expect(banner(page)).to_have_count(0)
 
 

@@ -24,6 +24,21 @@
  * @property {string | null} action The action that changed it, if one did.
  */
 
+/**
+ * Work that takes long: what a handler's `ctx.progress(…)` has come to.
+ *
+ * @typedef {object} Work
+ * @property {string} id Tells it from others that run at the same time.
+ * @property {string} title
+ * @property {string} message What is being done now; `""` if nothing was said.
+ * @property {number} done
+ * @property {number | null} total `null`: nobody knows how much there is to do.
+ * @property {"running" | "done" | "failed" | "cancelled" | "lost"} status `lost`: the line was
+ *   down, and nobody told this page how it ended.
+ * @property {"agent" | "person" | "system"} author Whose call it is part of.
+ * @property {string | null} action The action that was called, if one was.
+ */
+
 /** @typedef {"connecting" | "live" | "reconnecting" | "closed"} Status */
 
 /** @typedef {null | boolean | number | string | any[] | {[key: string]: any}} JSONValue */
@@ -38,7 +53,9 @@
 
 const BASE = new URL("./", import.meta.url);
 
-const RESERVED = new Set(["snapshot", "patch", "closed", "open", "error", "message"]);
+const RESERVED = new Set([
+  "snapshot", "patch", "progress", "closed", "open", "error", "message",
+]);
 
 const FIRST_DELAY_MS = 400;
 const LAST_DELAY_MS = 15_000;
@@ -50,6 +67,10 @@ const ATTEMPTS_AFTER_SHUTDOWN = 5;
 const STEADY_MS = 10_000;
 /** A shorter interruption is not worth a word. */
 const PATIENCE_MS = 2_000;
+/** How long a call waits at most until the page has seen what it did. */
+const CATCH_UP_MS = 2_000;
+/** The extension tells of every work at least every ten seconds. */
+const SILENCE_MS = 30_000;
 
 /** An action that was refused or failed. `code` is the extension's, or one of ours. */
 export class CanvasError extends Error {
@@ -57,12 +78,14 @@ export class CanvasError extends Error {
    * @param {string} code
    * @param {string} message
    * @param {number} [status] The HTTP status, if there was an answer.
+   * @param {number} [revision] For `revision_conflict`: the revision that the state is at.
    */
-  constructor(code, message, status) {
+  constructor(code, message, status, revision) {
     super(message);
     this.name = "CanvasError";
     this.code = code;
     this.status = status;
+    this.revision = revision;
   }
 }
 
@@ -90,11 +113,19 @@ export class Canvas {
   #attempts = ATTEMPTS;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
+  /** Whether the line was given up, and may be tried again. */
+  #lost = false;
+  /** Calls that wait for the state to be where they left it. @type {Set<Waiter>} */
+  #waiters = new Set();
+  /** Ends the listening to the browser. */
+  #leave = new AbortController();
   #banner;
+  #works;
 
-  /** @param {{banner?: boolean}} [options] */
+  /** @param {ConnectOptions} [options] */
   constructor(options = {}) {
     this.#banner = options.banner === false ? null : new Banner();
+    this.#works = new Works(options.progress === false ? null : new Bars());
     /**
      * The canvas's actions: `actions.NAME(input)` calls one as a person and returns a promise of
      * its result. It rejects with a {@link CanvasError}.
@@ -115,6 +146,7 @@ export class Canvas {
       this.#readOnce().then(() => this.#end(NO_LIVE_UPDATES));
     } else {
       this.#open();
+      this.#followBrowser();
     }
   }
 
@@ -155,7 +187,9 @@ export class Canvas {
    */
   on(name, listener) {
     if (RESERVED.has(name)) {
-      throw new Error(`"${name}" is an event of the connection itself: use subscribe or onStatus.`);
+      throw new Error(
+        `"${name}" is an event of the connection itself: use subscribe, onStatus or onProgress.`,
+      );
     }
     let listeners = this.#eventListeners.get(name);
     if (listeners === undefined) {
@@ -179,7 +213,20 @@ export class Canvas {
   }
 
   /**
+   * Call `listener` for each work that runs now, and whenever one begins, goes on or ends.
+   *
+   * @param {(work: Work, running: Work[]) => void} listener Gets what is new, and all that run.
+   * @returns {() => void} Stops the calls.
+   */
+  onProgress(listener) {
+    return this.#works.listen(listener);
+  }
+
+  /**
    * Call an action by name; `actions.NAME(input)` is the same.
+   *
+   * When the promise resolves, {@link state} holds what the action did, and every subscriber has
+   * been told. If the line is slow or down, that may come later: a call waits two seconds at most.
    *
    * @param {string} name
    * @param {JSONValue} [input]
@@ -191,8 +238,7 @@ export class Canvas {
     const headers = { "Content-Type": "application/json" };
     if (options.ifMatch !== undefined) {
       // Of the document that is shown: after a reset, the same number is another's.
-      const epoch = this.#version.replace(/^\d+/, "");
-      headers["If-Match"] = `"${options.ifMatch}${epoch}"`;
+      headers["If-Match"] = `"${options.ifMatch}${epochOf(this.#version)}"`;
     }
     let url, body, response, answer;
     try {
@@ -210,17 +256,86 @@ export class Canvas {
       throw new CanvasError("unreachable", message, response?.status);
     }
     if (!response.ok) {
-      const { code = "error", message = response.statusText } = answer?.error ?? {};
-      throw new CanvasError(code, message, response.status);
+      const { code = "error", message = response.statusText, revision } = answer?.error ?? {};
+      throw new CanvasError(code, message, response.status, revision);
     }
+    await this.#reach(answer.revision);
     return answer.result;
+  }
+
+  /**
+   * Wait until the page has seen a revision.
+   *
+   * @param {number} revision
+   * @returns {Promise<void>}
+   */
+  #reach(revision) {
+    if (this.#status !== "live" || this.#revision === null || this.#revision >= revision) {
+      return Promise.resolve();
+    }
+    return new Promise((resolve) => {
+      const waiter = { revision, resolve };
+      this.#waiters.add(waiter);
+      setTimeout(() => this.#release(waiter), CATCH_UP_MS);
+    });
+  }
+
+  /** @param {Waiter} waiter */
+  #release(waiter) {
+    this.#waiters.delete(waiter);
+    waiter.resolve();
+  }
+
+  /** @param {boolean} all Also those that wait for what will not come. */
+  #releaseWaiters(all) {
+    for (const waiter of this.#waiters) {
+      if (all || waiter.revision <= /** @type {number} */ (this.#revision)) {
+        this.#release(waiter);
+      }
+    }
   }
 
   /** Leave: no more calls of listeners, no more connection. */
   close() {
     this.#end(null);
+    this.#leave.abort();
     this.#subscribers.clear();
     this.#eventListeners.clear();
+    this.#works.close();
+  }
+
+  /** A page that is put away and taken out again finds its line dead, and its timers late. */
+  #followBrowser() {
+    const { signal } = this.#leave;
+    addEventListener("pagehide", () => this.#rest(), { signal });
+    addEventListener("pageshow", (event) => event.persisted && this.#hurry(), { signal });
+    addEventListener("online", () => this.#hurry(), { signal });
+    document.addEventListener(
+      "visibilitychange",
+      () => document.visibilityState === "visible" && this.#hurry(),
+      { signal },
+    );
+  }
+
+  /** With an open line, a browser keeps no page for the way back. */
+  #rest() {
+    if (this.#source !== null) {
+      clearTimeout(this.#timer);
+      this.#source.close();
+      this.#source = null;
+      this.#works.doubt();
+      this.#setStatus(this.#revision === null ? "connecting" : "reconnecting");
+    }
+  }
+
+  /** Try now what would be tried later, or was given up. */
+  #hurry() {
+    if (this.#lost) {
+      this.#again();
+    } else if (this.#status !== "closed" && this.#source === null) {
+      clearTimeout(this.#timer);
+      this.#open();
+    }
   }
 
   #open() {
@@ -237,6 +352,7 @@ export class Canvas {
     source.addEventListener("patch", (event) =>
       this.#onPatch(JSON.parse(event.data), event.lastEventId),
     );
+    source.addEventListener("progress", (event) => this.#works.hear(JSON.parse(event.data)));
     source.addEventListener("closed", (event) => this.#onClosed(JSON.parse(event.data).reason));
     for (const name of this.#eventListeners.keys()) {
       source.addEventListener(name, this.#onEmitted);
@@ -246,6 +362,8 @@ export class Canvas {
   #onOpen() {
     this.#openedAt = Date.now();
     this.#wasLive = true;
+    // What still runs is told again at once.
+    this.#works.doubt();
     this.#setStatus("live");
   }
 
@@ -255,10 +373,12 @@ export class Canvas {
    */
   #onSnapshot({ revision, state }, version) {
     // A lower revision is as good as any: the store was reset.
+    const isOther = epochOf(version) !== epochOf(this.#version);
     this.#state = state;
     this.#revision = revision;
     this.#version = version || String(revision);
     notify(this.#subscribers, state, snapshotOf(revision));
+    this.#releaseWaiters(isOther);
   }
 
   /**
@@ -282,6 +402,7 @@ export class Canvas {
     this.#revision = revision;
     this.#version = version || String(revision);
     notify(this.#subscribers, this.#state, { kind: "patch", revision, paths, author, action });
+    this.#releaseWaiters(false);
   }
 
   /** @type {(event: MessageEvent) => void} */
@@ -313,6 +434,7 @@ export class Canvas {
     this.#source?.close();
     this.#source = null;
     this.#openedAt = 0;
+    this.#works.doubt();
     this.#failures += 1;
     if (this.#failures === 1 && this.#revision === null) {
       this.#readOnce();
@@ -320,6 +442,7 @@ export class Canvas {
     if (this.#failures > this.#attempts) {
       const onlyRead = !this.#wasLive && this.#revision !== null;
       this.#end(onlyRead ? NO_LIVE_UPDATES : LOST, () => this.#again());
+      this.#lost = true;
       return;
     }
     this.#setStatus(this.#revision === null ? "connecting" : "reconnecting");
@@ -330,6 +453,7 @@ export class Canvas {
   #again() {
     // A second click would open a second stream.
     if (this.#status !== "closed") return;
+    this.#lost = false;
     this.#failures = 0;
     this.#attempts = ATTEMPTS;
     this.#setStatus("reconnecting");
@@ -357,8 +481,10 @@ export class Canvas {
    */
   #end(message, again) {
     clearTimeout(this.#timer);
+    this.#lost = false;
     this.#source?.close();
     this.#source = null;
+    this.#works.lose();
     this.#setStatus("closed");
     if (message !== null) {
       this.#banner?.show(message, again);
@@ -372,6 +498,7 @@ export class Canvas {
     }
     if (status !== this.#status) {
       this.#status = status;
+      this.#releaseWaiters(true);
       if (status === "live") {
         this.#attempts = ATTEMPTS;
       }
@@ -394,13 +521,26 @@ const SANDBOXED =
   "Add allow-same-origin to the frame's sandbox attribute, or open the address by itself.";
 
 /**
+ * @typedef {object} ConnectOptions
+ * @property {boolean} [banner] `false` if the page shows `status` itself.
+ * @property {boolean} [progress] `false` if the page shows what {@link Canvas.onProgress} tells.
+ */
+
+/** @typedef {{revision: number, resolve: () => void}} Waiter */
+
+/**
  * Connect to the canvas this page belongs to.
  *
- * @param {{banner?: boolean}} [options] `banner: false` if the page shows `status` itself.
+ * @param {ConnectOptions} [options]
  * @returns {Canvas}
  */
 export function connect(options) {
   return new Canvas(options);
+}
+
+/** @param {string} version */
+function epochOf(version) {
+  return version.replace(/^\d+/, "");
 }
 
 /** @param {number} failures */
@@ -418,13 +558,15 @@ function snapshotOf(revision) {
 }
 
 /**
- * Call every listener; one that throws stops neither the others nor the stream.
+ * Call every listener; one that throws stops neither the others nor the stream. One that another
+ * has unsubscribed just now is not called.
  *
- * @param {Iterable<(...args: any[]) => void>} listeners
+ * @param {Set<(...args: any[]) => void> | ((...args: any[]) => void)[]} listeners
  * @param {...any} args
  */
 function notify(listeners, ...args) {
   for (const listener of [...listeners]) {
+    if (listeners instanceof Set && !listeners.has(listener)) continue;
     try {
       listener(...args);
     } catch (error) {
@@ -621,6 +763,310 @@ function isEqual(a, b) {
     keys.length === Object.keys(b).length &&
     keys.every((key) => Object.hasOwn(b, key) && isEqual(a[key], b[key]))
   );
+}
+
+// --- Long work
+
+/** What runs, as far as this page knows. */
+class Works {
+  /** @type {Map<string, Work>} */
+  #running = new Map();
+  /** When to stop believing in each, by `Date.now()`. @type {Map<string, number>} */
+  #until = new Map();
+  /** @type {Set<(work: Work, running: Work[]) => void>} */
+  #listeners = new Set();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #bars;
+
+  /** @param {Bars | null} bars */
+  constructor(bars) {
+    this.#bars = bars;
+  }
+
+  /**
+   * @param {(work: Work, running: Work[]) => void} listener
+   * @returns {() => void}
+   */
+  listen(listener) {
+    this.#listeners.add(listener);
+    for (const work of this.#running.values()) {
+      notify([listener], work, [...this.#running.values()]);
+    }
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** @param {Work} work */
+  hear(work) {
+    if (work.status === "running") {
+      this.#running.set(work.id, work);
+      this.#until.set(work.id, Date.now() + SILENCE_MS);
+    } else {
+      this.#running.delete(work.id);
+      this.#until.delete(work.id);
+    }
+    this.#watch();
+    this.#bars?.show(work);
+    notify(this.#listeners, work, [...this.#running.values()]);
+  }
+
+  /** The line is another: what is not told of again soon is over. */
+  doubt() {
+    const soon = Date.now() + PATIENCE_MS;
+    for (const [id, until] of this.#until) {
+      this.#until.set(id, Math.min(until, soon));
+    }
+    this.#watch();
+  }
+
+  /** Nobody will tell any more how they end. */
+  lose() {
+    for (const work of [...this.#running.values()]) {
+      this.hear({ ...work, status: "lost" });
+    }
+  }
+
+  close() {
+    this.#listeners.clear();
+    this.#bars?.close();
+  }
+
+  #watch() {
+    clearTimeout(this.#timer);
+    if (this.#until.size > 0) {
+      const wait = Math.min(...this.#until.values()) - Date.now();
+      this.#timer = setTimeout(() => this.#forget(), Math.max(wait, 0));
+    }
+  }
+
+  #forget() {
+    for (const [id, until] of [...this.#until]) {
+      const work = this.#running.get(id);
+      if (until <= Date.now() && work !== undefined) {
+        this.hear({ ...work, status: "lost" });
+      }
+    }
+    this.#watch();
+  }
+}
+
+/** Work that is over sooner is not worth a bar. */
+const BAR_AFTER_MS = 300;
+/** How long the end of a work stays. */
+const BAR_STAYS_MS = { done: 1_200, failed: 8_000, cancelled: 5_000, lost: 0, running: 0 };
+/** More of them would cover a narrow page. */
+const MAX_BARS = 4;
+
+const WORDS = { done: "Done", failed: "Failed", cancelled: "Cancelled", lost: "", running: "" };
+
+const BAR_STYLE = `
+  :host {
+    all: initial; color-scheme: inherit; position: fixed; z-index: 2147483646;
+    inset: auto 12px 12px auto; width: min(20rem, calc(100% - 24px)); pointer-events: none;
+  }
+  [hidden] { display: none; }
+  .list { display: grid; gap: 6px; font: 13px/1.4 var(--font-sans, system-ui, sans-serif);
+    color: var(--text-color-default, CanvasText); }
+  .work { padding: 8px 10px; border: 1px solid var(--border-color-default, GrayText);
+    border-radius: 6px; background: var(--background-color-default, Canvas);
+    box-shadow: 0 2px 8px rgb(0 0 0 / 20%); }
+  .head { display: flex; gap: 8px; justify-content: space-between; }
+  .title, .message { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+  .count { flex: none; font-variant-numeric: tabular-nums; }
+  .count, .message, .more { color: var(--text-color-muted, inherit); }
+  .message:empty { display: none; }
+  .track { margin-top: 6px; height: 4px; border-radius: 2px; overflow: hidden;
+    background: color-mix(in srgb, currentColor 15%, transparent); }
+  .fill { height: 100%; background: var(--true-color-blue, Highlight); transform-origin: 0 50%;
+    transition: transform 150ms linear; }
+  .track:not([aria-valuenow]) .fill { width: 40%; animation: pass 1.5s ease-in-out infinite; }
+  @keyframes pass { from { transform: translateX(-100%); } to { transform: translateX(250%); } }
+  .work[data-status="done"] .fill { background: var(--true-color-green, Highlight); }
+  .work[data-status="failed"] .fill { background: var(--true-color-red, #cf222e); }
+  .work[data-status="failed"] .count { color: var(--true-color-red, #cf222e); }
+  .work[data-status="cancelled"] .fill { background: var(--text-color-muted, GrayText); }
+  .spoken { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
+    white-space: nowrap; }
+  @media (prefers-reduced-motion: reduce) {
+    .fill { transition: none; }
+    .track:not([aria-valuenow]) .fill { width: 100%; opacity: 0.5; animation: none; }
+  }
+  @media (forced-colors: active) {
+    .track { outline: 1px solid; }
+    .fill { forced-color-adjust: none; background: Highlight; }
+  }
+`;
+
+/**
+ * @typedef {object} Bar
+ * @property {HTMLElement} element
+ * @property {Work} work
+ * @property {ReturnType<typeof setTimeout> | undefined} timer Shows it, or takes it away.
+ */
+
+/**
+ * The bars in the page's corner. They move nothing and catch no click. In a shadow root, the
+ * page's own styles do not reach them, but the theme's tokens do.
+ */
+class Bars {
+  /** @type {Map<string, Bar>} */
+  #bars = new Map();
+  /** @type {HTMLElement | null} */
+  #host = null;
+  #list = element("div", "list");
+  #more = element("div", "more");
+  #spoken = element("div", "spoken", { role: "status", "aria-live": "polite" });
+
+  /** @param {Work} work */
+  show(work) {
+    let bar = this.#bars.get(work.id);
+    if (work.status === "lost") {
+      this.#remove(work.id);
+    } else if (bar === undefined) {
+      if (work.status !== "done") {
+        this.#bars.set(work.id, (bar = { element: createBar(), work, timer: undefined }));
+        this.#update(bar, work);
+      }
+    } else if (work.status === "done" && !bar.element.isConnected) {
+      this.#remove(work.id);
+    } else {
+      this.#update(bar, work);
+    }
+  }
+
+  close() {
+    for (const id of [...this.#bars.keys()]) {
+      this.#remove(id);
+    }
+  }
+
+  /**
+   * @param {Bar} bar
+   * @param {Work} work
+   */
+  #update(bar, work) {
+    const ended = work.status !== "running";
+    const wasRunning = bar.work.status === "running";
+    bar.work = work;
+    paint(bar.element, work);
+    if (ended) {
+      clearTimeout(bar.timer);
+      bar.timer = setTimeout(() => this.#remove(work.id), BAR_STAYS_MS[work.status]);
+      this.#append(bar);
+      this.#say(`${work.title}: ${WORDS[work.status]}`);
+    } else if (!wasRunning || bar.timer === undefined) {
+      clearTimeout(bar.timer);
+      bar.timer = setTimeout(() => {
+        this.#append(bar);
+        this.#say(work.title);
+      }, BAR_AFTER_MS);
+    }
+  }
+
+  /** @param {Bar} bar */
+  #append(bar) {
+    if (bar.element.isConnected) return;
+    if (this.#host === null) {
+      this.#host = createHost(this.#list, this.#spoken);
+    }
+    // The document, not its body: a page that renders into the body would wipe it out.
+    document.documentElement.append(this.#host);
+    this.#list.append(bar.element);
+    this.#arrange();
+  }
+
+  /** @param {string} id */
+  #remove(id) {
+    const bar = this.#bars.get(id);
+    if (bar === undefined) return;
+    clearTimeout(bar.timer);
+    this.#bars.delete(id);
+    bar.element.remove();
+    this.#arrange();
+    if (this.#bars.size === 0) {
+      this.#host?.remove();
+    }
+  }
+
+  #arrange() {
+    const bars = [...this.#list.children].filter((child) => child !== this.#more);
+    bars.forEach((bar, index) => bar.toggleAttribute("hidden", index >= MAX_BARS));
+    this.#more.textContent = `and ${bars.length - MAX_BARS} more`;
+    this.#more.hidden = bars.length <= MAX_BARS;
+    this.#list.append(this.#more);
+  }
+
+  /** @param {string} text */
+  #say(text) {
+    this.#spoken.textContent = text;
+  }
+}
+
+/** @param {HTMLElement[]} children */
+function createHost(...children) {
+  // No rule of the page for `div` means it.
+  const host = document.createElement("canvas-progress");
+  const root = host.attachShadow({ mode: "open" });
+  // Not a style element and no style attribute: a policy without 'unsafe-inline' allows this, too.
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(BAR_STYLE);
+  root.adoptedStyleSheets = [sheet];
+  root.append(...children);
+  return host;
+}
+
+function createBar() {
+  const bar = element("div", "work");
+  const head = element("div", "head");
+  head.append(element("span", "title"), element("span", "count"));
+  const track = element("div", "track", { role: "progressbar", "aria-valuemin": "0" });
+  track.append(element("div", "fill"));
+  bar.append(head, element("div", "message"), track);
+  return bar;
+}
+
+/**
+ * @param {HTMLElement} bar
+ * @param {Work} work
+ */
+function paint(bar, work) {
+  const [head, message, track] = /** @type {HTMLElement[]} */ ([...bar.children]);
+  const [title, count] = head.children;
+  const ended = work.status !== "running";
+  bar.dataset.status = work.status;
+  title.textContent = work.title;
+  message.textContent = work.message;
+  track.setAttribute("aria-label", work.title);
+  const fill = /** @type {HTMLElement} */ (track.firstElementChild);
+  if (work.total === null && !ended) {
+    count.textContent = work.done === 0 ? "" : String(work.done);
+    track.removeAttribute("aria-valuenow");
+    track.removeAttribute("aria-valuemax");
+    fill.style.removeProperty("transform");
+  } else {
+    const full = work.status === "done" || !work.total;
+    const part = full ? 1 : Math.min(Math.max(work.done / /** @type {number} */ (work.total), 0), 1);
+    const percent = Math.floor(100 * part);
+    count.textContent = WORDS[work.status] || `${percent}%`;
+    track.setAttribute("aria-valuemax", "100");
+    track.setAttribute("aria-valuenow", String(percent));
+    fill.style.transform = `scaleX(${part})`;
+  }
+  track.setAttribute("aria-valuetext", [count.textContent, work.message].filter(Boolean).join(", "));
+}
+
+/**
+ * @param {string} tag
+ * @param {string} className
+ * @param {Record<string, string>} [attributes]
+ */
+function element(tag, className, attributes = {}) {
+  const made = document.createElement(tag);
+  made.className = className;
+  for (const [name, value] of Object.entries(attributes)) {
+    made.setAttribute(name, value);
+  }
+  return made;
 }
 
 // --- What the page is told
