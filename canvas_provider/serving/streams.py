@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 from canvas_provider.serving.responses import send_error
 from canvas_provider.serving.ticker import TICKER
 
-__all__ = ["MAX_BACKLOG", "EventStream"]
+__all__ = ["MAX_BACKLOG", "MAX_LATEST", "EventStream"]
 
 logger = logging.getLogger("canvas_provider.serving")
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Scope
 
-from canvas_provider.serving.streams import EventStream
+from canvas_provider.serving.streams import MAX_LATEST, EventStream
 from canvas_provider.serving.ticker import TICKER, Ticker
 from tests.support.asgi import ask, make_scope
 
@@ -164,6 +164,47 @@ async def test_a_page_too_far_behind_is_moved_to_a_fresh_snapshot() -> None:
         stream.publish(b"<last>")
         assert reader.text == b"<opening><0><snapshot><last>"
         assert snapshots == 1
+
+
+async def test_of_frames_with_a_key_a_slow_page_gets_the_newest_after_all_else() -> None:
+    stream = EventStream(
+        opening=lambda scope: b"<opening>", snapshot=lambda: b"<snapshot>", max_backlog=10
+    )
+    async with readers_of(stream) as open_reader:
+        slow, quick = await open_reader(), await open_reader()
+        slow.stick()
+        stream.publish(b"<1>")
+        for number in range(3):
+            stream.publish(b"<a%d>" % number, key="a")
+            stream.publish(b"<b%d>" % number, key="b")
+        stream.publish(b"<a3>", key="a")
+        stream.publish(b"<2>")
+        slow.free()
+        await settle()
+        assert quick.text == b"<opening><1><a0><b0><a1><b1><a2><b2><a3><2>"
+        assert slow.text == b"<opening><1><2><b2><a3>"
+
+        slow.stick()
+        stream.publish(b"<3>")
+        stream.publish(b"<a4>", key="a")
+        stream.publish(b"<much too long>")
+        slow.free()
+        await settle()
+        assert slow.text.endswith(b"<3><snapshot><a4>"), "a snapshot says nothing of them"
+
+
+async def test_a_page_that_never_reads_keeps_only_so_many_frames_with_a_key() -> None:
+    stream = make_stream()
+    async with readers_of(stream) as open_reader:
+        reader = await open_reader()
+        reader.stick()
+        stream.publish(b"<1>")
+        for number in range(1000):
+            stream.publish(b"<k%d>" % number, key=str(number))
+        reader.free()
+        await settle()
+        kept = b"".join(b"<k%d>" % number for number in range(1000 - MAX_LATEST, 1000))
+        assert reader.text == b"<opening><1>" + kept
 
 
 async def test_a_page_that_never_reads_holds_a_bounded_amount_of_memory() -> None:
