@@ -189,6 +189,11 @@ class CanvasContext(Generic[S]):
             )
         return self._bound
 
+    @property
+    def ended(self) -> bool:
+        """Whether the call was ended, by its time-out or a close, while its handler ran."""
+        return self._ended
+
     def end(self) -> None:
         """Refuse the state from now on: a thread that is out of time must not go on writing."""
         self._ended = True

@@ -169,7 +169,7 @@ class Instance:
             with Handling("on_open"):
                 opened = await self._open_in_time(context, first)
         except BaseException as error:
-            self.works.cancel(context)
+            context.end()
             if first:
                 await self._resources.release()
             if not is_failure(error):

@@ -8,14 +8,14 @@ after each frame, that there is news; what is told is the newest there is at tha
 """
 
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Final, Literal, NamedTuple, Self, TypedDict
+from typing import Final, Literal, NamedTuple, Protocol, Self, TypedDict
 
 from canvas_provider.errors import CanvasError, CanvasProviderError
 from canvas_provider.types import Author
 
-__all__ = ["Board", "Line", "Progress", "ProgressFrame", "Report", "Status"]
+__all__ = ["Board", "Line", "Owner", "Progress", "ProgressFrame", "Report", "Status"]
 
 Status = Literal["running", "done", "failed", "cancelled"]
 
@@ -56,6 +56,14 @@ class Line(NamedTuple):
     level: Literal["info", "warning"]
 
 
+class Owner(Protocol):
+    """The call that a work belongs to."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was ended from outside: a thread may not have noticed yet."""
+
+
 class Report(NamedTuple):
     """What is to be told now."""
 
@@ -83,7 +91,7 @@ class Progress:
         *,
         author: Author,
         action: str | None,
-        owner: Hashable,
+        owner: Owner,
         tell: "Callable[[Progress], None]",
     ) -> None:
         self._id = id
@@ -174,8 +182,12 @@ class Progress:
     def __enter__(self) -> Self:
         if self._status is not None:
             raise CanvasProviderError("a progress is for one block; call ctx.progress() again")
-        self._status = "running"
-        self._tell(self)
+        if self.owner.ended:
+            # A thread that is out of time: nobody waits for what it does.
+            self._status, self.is_over = "cancelled", True
+        else:
+            self._status = "running"
+            self._tell(self)
         return self
 
     def __exit__(

@@ -7,12 +7,12 @@ import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from canvas_provider.canvas.progress import Board, Line, Progress, ProgressFrame
+from canvas_provider.canvas.progress import Board, Line, Owner, Progress, ProgressFrame
 from canvas_provider.types import Author
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Reporter:
         *,
         author: Author,
         action: str | None,
-        owner: Hashable,
+        owner: Owner,
     ) -> Progress:
         """Make a work that reports here from the beginning of its block on."""
         return Progress(
@@ -91,7 +91,7 @@ class Reporter:
         """Return what runs now, for a page that comes now."""
         return self._board.running()
 
-    def cancel(self, owner: Hashable = None) -> None:
+    def cancel(self, owner: Owner | None = None) -> None:
         """End what runs as cancelled: the works of one call, or all of them."""
         for work in self._board:
             if owner is None or work.owner is owner:
@@ -123,8 +123,9 @@ class Reporter:
             self._loop.call_soon_threadsafe(self._look, work)
 
     def _look(self, work: Progress) -> None:
-        if self._closed:
+        if self._closed or work.owner.ended:
             work.end("cancelled")
+        if self._closed:
             return
         self._board.look(work, self._clock())
         self._report()

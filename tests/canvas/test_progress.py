@@ -14,6 +14,8 @@ from canvas_provider.errors import CanvasError, CanvasProviderError
 class Desk:
     """A board with a clock that goes when it is told to."""
 
+    ended = False
+
     def __init__(self) -> None:
         self.now = 100.0
         self.board = Board()
@@ -153,7 +155,7 @@ def test_a_title_is_one_short_line_that_can_be_encoded(desk: Desk) -> None:
 
 
 def test_what_has_not_begun_cannot_go_on_and_what_has_ended_cannot_begin(desk: Desk) -> None:
-    work = Progress("1", "Work", 1, author="agent", action=None, owner=None, tell=desk.on_news)
+    work = Progress("1", "Work", 1, author="agent", action=None, owner=desk, tell=desk.on_news)
     with pytest.raises(CanvasProviderError, match="async with ctx.progress"):
         work.advance()
     with pytest.raises(CanvasProviderError, match="async with ctx.progress"):
@@ -242,7 +244,7 @@ def test_of_a_flood_of_short_works_only_the_first_are_told_and_those_that_fail(d
 def test_a_work_that_begins_and_ends_before_anybody_looks_is_told_once(desk: Desk) -> None:
     """As it is with a thread that is faster than the loop."""
     news: list[Progress] = []
-    work = Progress("1", "Work", 1, author="agent", action=None, owner=None, tell=news.append)
+    work = Progress("1", "Work", 1, author="agent", action=None, owner=desk, tell=news.append)
     with work:
         work.advance()
     for each in news:

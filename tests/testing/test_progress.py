@@ -101,6 +101,7 @@ async def test_works_nest_and_run_side_by_side(canvas: Canvas) -> None:
 async def test_a_call_that_is_out_of_time_cancels_its_work(canvas: Canvas, kind: str) -> None:
     release = threading.Event()
     late: list[Progress] = []
+    gone = threading.Event()
 
     @canvas.action(name="async", timeout=0.01)
     async def wait(ctx: CanvasContext) -> None:
@@ -108,13 +109,16 @@ async def test_a_call_that_is_out_of_time_cancels_its_work(canvas: Canvas, kind:
         async with ctx.progress("Loading"):
             await asyncio.Event().wait()
 
-    @canvas.action(name="def", timeout=0.01)
+    @canvas.action(name="def", timeout=0.3)
     def block(ctx: CanvasContext) -> None:
         """Load."""
         with ctx.progress("Loading") as p:
             late.append(p)
             release.wait(5)
             p.advance()
+        with ctx.progress("After its end") as p:
+            late.append(p)
+        gone.set()
 
     async with open_canvas(canvas) as panel:
         try:
@@ -123,7 +127,11 @@ async def test_a_call_that_is_out_of_time_cancels_its_work(canvas: Canvas, kind:
             assert (await last(panel))["status"] == "cancelled"
         finally:
             release.set()
-    assert [p.status for p in late] == ["cancelled"] * len(late)
+        if kind == "def":
+            assert await asyncio.to_thread(gone.wait, 5)
+            assert [p.status for p in late] == ["cancelled", "cancelled"]
+        titles = {event.data["title"] for event in panel.events if event.name == "progress"}
+        assert titles == {"Loading"}
 
 
 async def test_a_close_cancels_what_runs_also_beyond_its_call(canvas: Canvas) -> None:

@@ -571,6 +571,7 @@ async def test_the_page_comes_back_with_the_version_that_it_saw(visit: Visit) ->
         assert script.tags == ['"3-old"', '"5-new"']
         script.stream.close(b": the line breaks\n\n")
         script.stream = EventStream(opening=script._open, snapshot=lambda: b"")
+        await page.wait_for_function("() => canvas.status === 'reconnecting'")
         await run_clock_until(page, "canvas.status === 'live'")
         assert script.asked == ["", "after=5-new"]
 
