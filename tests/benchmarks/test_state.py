@@ -1,7 +1,10 @@
 """The benchmark of the shared state runs, and its page shows what it measures."""
 
+import contextlib
+import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,14 +16,16 @@ from tests.support.require import ROOT
 PAGE = ROOT / "docs" / "explanation" / "state-costs.md"
 
 
-@pytest.fixture
-def printed(capsys: pytest.CaptureFixture[str]) -> str:
-    state.main(["--items=3", "--items=4", "--rounds=2", "--json"])
-    return capsys.readouterr().out
+@pytest.fixture(scope="module")
+def found() -> Any:
+    """What one run prints: it takes seconds, and every test may read it."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        state.main(["--items=3", "--items=4", "--rounds=2", "--json"])
+    return json.loads(printed.getvalue())
 
 
-def test_the_page_has_a_row_for_everything_that_is_measured(printed: str) -> None:
-    found = json.loads(printed)
+def test_the_page_has_a_row_for_everything_that_is_measured(found: Any) -> None:
     names = {figure["name"] for figure in found["figures"]}
     assert len(found["figures"]) == 2 * len(names)
     rows = {
@@ -29,15 +34,15 @@ def test_the_page_has_a_row_for_everything_that_is_measured(printed: str) -> Non
     assert rows - {"", "---"} == names
 
 
-def test_every_figure_has_a_median_within_its_spread_and_a_ratio(printed: str) -> None:
-    for figure in json.loads(printed)["figures"]:
+def test_every_figure_has_a_median_within_its_spread_and_a_ratio(found: Any) -> None:
+    for figure in found["figures"]:
         times = figure["spread"]
         assert 0 < times["low"] <= times["median"] <= times["high"], figure["name"]
         assert figure["ratio"] > 0
 
 
-def test_a_page_gets_a_small_frame_of_a_small_change(printed: str) -> None:
-    frames = [figure["frame"] for figure in json.loads(printed)["figures"] if figure["frame"]]
+def test_a_page_gets_a_small_frame_of_a_small_change(found: Any) -> None:
+    frames = [figure["frame"] for figure in found["figures"] if figure["frame"]]
     assert len(frames) == 2
     assert max(frames) < 1000
 
