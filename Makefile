@@ -8,7 +8,7 @@ NPM ?= npm
 VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := .tools
-COPILOT := '@github/copilot@>=1.0.102'
+COPILOT := '@github/copilot@>=1.0.102' @github/copilot-sdk
 # Two at a time, and a file's tests one after the other: they share a browser, or a Copilot.
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
@@ -57,9 +57,10 @@ python-version:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo '$(PYTHON) cannot make virtual environments: install its venv package.' >&2; exit 1; }
 
-# The real Copilot CLI, for the tests that run it; not needed to use or change the package.
+# The real Copilot CLI, for the tests that run it, and the Node SDK, whose declarations one reads; not
+# needed to use or change the package.
 npm-tools:
-	@if [ -z "$$CANVAS_PROVIDER_NPM" ] && [ ! -d $(TOOLS)/node_modules/@github/copilot ]; then \
+	@if [ -z "$$CANVAS_PROVIDER_NPM" ] && [ ! -d $(TOOLS)/node_modules/@github/copilot-sdk ]; then \
 	  if command -v $(NPM) >/dev/null; then \
 	    $(NPM) install --silent --no-audit --no-fund --prefix $(TOOLS) $(COPILOT) || \
 	      echo 'npm could not install the Copilot CLI: its tests will be skipped.' >&2; \

@@ -1,8 +1,11 @@
 """What holds for every test: asyncio as the only loop, and a clean configuration."""
 
 import os
+from collections.abc import Generator
 
 import pytest
+
+from tests.support.require import MUST_RUN
 
 
 @pytest.fixture
@@ -20,3 +23,15 @@ def _clean_environment(
     for name in ("SESSION_ID", "EXTENSION_PATH", "COPILOT_EXTENSION_PARENT_PID"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COPILOT_HOME", str(tmp_path_factory.mktemp("copilot-home")))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where everything must run, a skip is a failure, whoever wrote it and for whatever reason."""
+    report = yield
+    if MUST_RUN and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped where everything must run: {report.longrepr}"
+    return report

@@ -15,7 +15,7 @@ from canvas_provider.session.options import JoinOptions
 from tests.support.copilot import create_cli
 from tests.support.declarations import event_names, exports, members, read
 from tests.support.extension import write_extension
-from tests.support.require import NPM, ROOT
+from tests.support.require import ROOT, require_node_sdk
 
 PAGE: Final = (ROOT / "docs" / "reference" / "parity.md").read_text(encoding="utf-8")
 SECTIONS: Final = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
@@ -99,10 +99,7 @@ async def test_the_table_names_everything_that_the_clis_own_sdk_has(tmp_path: Pa
 
 
 def test_the_table_names_everything_that_npms_sdk_has() -> None:
-    sdk = Path(NPM or ROOT / ".tools") / "node_modules" / "@github" / "copilot-sdk" / "dist"
-    if not sdk.is_dir():
-        pytest.skip("npm @github/copilot-sdk is not installed; the CLI brings its own")
-    assert missing(sdk) == {}
+    assert missing(require_node_sdk()) == {}
 
 
 def test_each_row_is_decided_and_says_why() -> None:

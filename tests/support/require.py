@@ -59,6 +59,14 @@ def require_copilot_cli() -> Path:
     _missing("there is no Copilot CLI: npm install --prefix .tools @github/copilot")
 
 
+def require_node_sdk() -> Path:
+    """Return the folder of the Node SDK's type declarations."""
+    sdk = Path(NPM or ROOT / ".tools") / "node_modules" / "@github" / "copilot-sdk" / "dist"
+    if not sdk.is_dir():
+        _missing("there is no Node SDK: npm install --prefix .tools @github/copilot-sdk")
+    return sdk
+
+
 def _missing(reason: str) -> NoReturn:
     if MUST_RUN:
         pytest.fail(reason, pytrace=False)
