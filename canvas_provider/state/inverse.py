@@ -5,8 +5,8 @@ that replace, that is a look at the places they name; else the patch is applied 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
-from canvas_provider.errors import PatchError
 from canvas_provider.state.patch import Operation, Patching, parse_pointer, resolve
 from canvas_provider.types import JSONValue
 
@@ -20,7 +20,12 @@ def invert(document: JSONValue, operations: Sequence[Operation]) -> list[Operati
     back is shared with `document`.
     """
     if len(operations) == 1:
-        return _invert(document, operations[0])
+        operation = operations[0]
+        if operation["op"] == "replace":
+            # Most changes are one of these.
+            path = operation["path"]
+            return [{"op": "replace", "path": path, "value": _look(document, path)}]
+        return _invert(document, operation)
     found = _invert_replacements(document, operations)
     if found is None:
         steps = []
@@ -46,7 +51,7 @@ def _invert_replacements(
             if operation["op"] != "replace":
                 return None
             back += _invert(document, operation)
-    except PatchError:
+    except (LookupError, TypeError, ValueError):
         # A place that another of them has made.
         return None
     return back
@@ -54,9 +59,10 @@ def _invert_replacements(
 
 def _invert(document: JSONValue, operation: Operation) -> list[Operation]:
     kind, path = operation["op"], operation["path"]
-    if kind == "replace" or kind == "remove":
-        old = resolve(document, parse_pointer(path))
-        return [{"op": "replace" if kind == "replace" else "add", "path": path, "value": old}]
+    if kind == "replace":
+        return [{"op": "replace", "path": path, "value": _look(document, path)}]
+    if kind == "remove":
+        return [{"op": "add", "path": path, "value": _look(document, path)}]
     if kind == "test":
         return []
     tokens = parse_pointer(path)
@@ -78,6 +84,13 @@ def _invert(document: JSONValue, operation: Operation) -> list[Operation]:
     if kind == "move":
         return [{"op": "move", "from": path, "path": operation["from"]}]
     return [{"op": "remove", "path": path}]
+
+
+def _look(document: Any, path: str) -> Any:
+    """Return what is at a place that is there: each change does this."""
+    for token in parse_pointer(path) if "~" in path else path.split("/")[1:]:
+        document = document[int(token) if type(document) is list else token]
+    return document
 
 
 def before_removal(document: JSONValue, place: list[str], removed: list[str]) -> list[str]:

@@ -142,6 +142,15 @@ def move_first_to_end(draft: Any) -> None:
     draft["l"].append(draft["l"].pop(0))
 
 
+def edit_first_and_remove_last(draft: Any) -> None:
+    edit_first(draft)
+    remove_last(draft)
+
+
+def edit_first_again(draft: Any) -> None:
+    draft["l"][0]["t"] = "again"
+
+
 def swap_first_two(draft: Any) -> None:
     draft["l"].insert(0, draft["l"].pop(1))
 
@@ -169,6 +178,7 @@ def replace_all(draft: Any) -> None:
         (insert_first, edit_last, "abX"),
         (insert_first, append, "abcz"),
         (insert_first, edit_first, None),
+        (edit_first_and_remove_last, edit_first_again, None),
         (edit_first, replace_all, None),
         (replace_all, append, None),
         (move_first_to_end, append, "abcz"),
