@@ -144,13 +144,6 @@ class Change:
         self.document.advance(prepared.document, self.document.revision + 1)
         self._end()
 
-    def commit(self) -> Prepared | None:
-        """Prepare and complete at once, for a document that is stored nowhere."""
-        prepared = self.prepare()
-        if prepared is not None:
-            self.complete()
-        return prepared
-
     def rollback(self) -> None:
         """Leave the document as it was. Every use of a draft of this change raises from now on."""
         self._recording.close()

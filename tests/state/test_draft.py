@@ -14,6 +14,7 @@ from canvas_provider.state.document import Document
 from canvas_provider.state.json import MAX_DEPTH, ensure_json, equal
 from canvas_provider.state.patch import apply
 from canvas_provider.state.recording import is_node, plain
+from tests.support.changes import commit
 
 SCALARS = [None, True, False, 0, 1, 2.5, "a", "b", "~/x", ""]
 KEYS = ["id", "a", "b", "c/d", "n"]
@@ -24,7 +25,7 @@ def change(document: Document, write: Callable[[Any], object]) -> list[Any] | No
     with_change = document.begin()
     try:
         write(with_change.draft)
-        prepared = with_change.commit()
+        prepared = commit(with_change)
     except BaseException:
         with_change.rollback()
         raise
@@ -149,7 +150,7 @@ def test_a_draft_does_what_python_does_and_its_patch_says_so(seed: int) -> None:
             for _ in range(source.randrange(1, 7)):
                 edit_both(source, python, begun.draft)
                 assert begun.draft == python
-            prepared = begun.commit()
+            prepared = commit(begun)
             assert json.dumps(old) == text, "the old revision was changed"
             assert equal(document.value, python)
             ensure_json(document.value)
@@ -446,7 +447,7 @@ def test_after_the_commit_a_draft_is_a_view_of_its_revision() -> None:
     card = begun.draft["todo"][0]
     removed = begun.draft["todo"].pop(1)
     card["title"] = "First"
-    begun.commit()
+    commit(begun)
     change(document, lambda draft: draft["todo"][0].__setitem__("title", "Second"))
     assert card["title"] == "First"
     assert begun.draft["todo"][1]["id"] == 2, "it opens what was not opened before"

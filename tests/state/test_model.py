@@ -32,6 +32,7 @@ from canvas_provider.state.json import equal
 from canvas_provider.state.patch import apply
 from canvas_provider.state.recording import plain
 from canvas_provider.state.shape import shape_of
+from tests.support.changes import commit
 
 
 class Person(BaseModel):
@@ -90,7 +91,7 @@ def change(document: Document, write: Callable[[Any], object]) -> Any:
     begun = document.begin()
     try:
         write(begun.draft)
-        prepared = begun.commit()
+        prepared = commit(begun)
     except BaseException:
         begun.rollback()
         raise
@@ -118,7 +119,7 @@ def test_a_draft_is_an_instance_and_its_methods_write() -> None:
     assert card.__class__ is Card
     card.rename("Shipped")
     assert card.loud == "SHIPPED"
-    prepared = begun.commit()
+    prepared = commit(begun)
     assert prepared is not None
     assert prepared.operations == [
         {"op": "move", "from": "/cards/1", "path": "/archive/0"},
@@ -338,7 +339,7 @@ def test_drafts_are_closed_like_all_drafts() -> None:
     begun = document.begin()
     card = begun.draft.cards[0]
     card.title = "x"
-    begun.commit()
+    commit(begun)
     assert card.title == "x"
     assert card.loud == "X"
     with pytest.raises(DraftClosed):
@@ -507,7 +508,7 @@ def test_a_draft_does_what_a_model_does_and_its_patch_says_so(seed: int) -> None
                 if edit(real, plan, a, b, c, new.model_copy(deep=True)):
                     edit(begun.draft, plan, a, b, c, new)
                 assert begun.draft == real
-            prepared = begun.commit()
+            prepared = commit(begun)
             assert json.dumps(old) == text, "the old revision was changed"
             assert equal(document.value, as_json(real))
             assert begun.draft == real
@@ -763,7 +764,7 @@ def test_what_a_models_validator_computes_is_part_of_the_revision() -> None:
     document = open_document(Counted)
     begun = document.begin()
     begun.draft.items.append(Person(name="Ada"))
-    prepared = begun.commit()
+    prepared = commit(begun)
     assert prepared is not None
     assert document.value["total"] == 1  # type: ignore[call-overload, index]
     assert begun.draft.total == 1

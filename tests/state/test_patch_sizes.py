@@ -9,6 +9,7 @@ import pytest
 from canvas_provider.state.document import Document
 from canvas_provider.state.json import equal
 from canvas_provider.state.patch import apply, diff
+from tests.support.changes import commit
 
 
 def cards() -> dict[str, Any]:
@@ -56,7 +57,7 @@ def test_an_edit_of_a_long_list_is_few_operations(
     edit(new)
     change = document.begin()
     edit(change.draft)
-    recorded = change.commit()
+    recorded = commit(change)
     assert recorded is not None
     assert [operation["op"] for operation in recorded.operations] == kinds
     assert equal(apply(old, recorded.operations), new)
