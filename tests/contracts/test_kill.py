@@ -35,7 +35,7 @@ from canvas_provider.state import patch_log, sqlite_file
 from canvas_provider.state.shared import SharedState
 from tests.support.stores import KINDS
 
-patch_log.MAX_PATCHES = 5
+patch_log.MAX_PATCHES = patch_log.MAX_REVISIONS = 5
 kind, folder, last, function, moment, number = sys.argv[1:]
 calls = 0
 
