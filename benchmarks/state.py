@@ -164,10 +164,10 @@ class Bench:
         return lambda: state.update(change)
 
     async def _add_undo(self) -> None:
-        state = await self._open(MemoryStore(), TYPES["dict"])
-        await self._by_index(state, TYPES["dict"])()
-        # By its number, an undo can be undone as well: to and fro.
-        self.calls["undo of a change by index, dict"] = lambda: state.undo(state.revision)
+        for name in ("dict", "pydantic"):
+            state = await self._open(MemoryStore(), TYPES[name])
+            await self._by_index(state, TYPES[name])()
+            self.calls[f"undo of a change by index, {name}"] = partial(_undo_newest, state)
 
     async def _add_pages(self) -> None:
         canvas = create_canvas(
@@ -204,6 +204,11 @@ class Bench:
 
         self.calls[FIRST] = join_first
         self.calls[NEXT] = partial(join, Feed(quiet))
+
+
+async def _undo_newest(state: SharedState[Any]) -> None:
+    # By its number, an undo can be undone as well: to and fro.
+    await state.undo(state.revision)
 
 
 async def run(sizes: dict[int, int], folder: Path) -> list[Figure]:

@@ -9,7 +9,8 @@ from typing import Any
 
 from canvas_provider.errors import ChangeInProgress, InvalidState, StateError
 from canvas_provider.state.json import MAX_DEPTH, check_nesting, equal, refuse
-from canvas_provider.state.patch import Operation, apply, diff
+from canvas_provider.state.patch import Operation, Patching, diff
+from canvas_provider.state.recheck import still_fits
 from canvas_provider.state.recording import Link, Prepared, Recording, is_node
 from canvas_provider.state.shape import PLAIN, Shape
 from canvas_provider.types import JSONValue
@@ -88,16 +89,22 @@ class Change:
             PatchError: it does not fit the document.
             InvalidState: what it makes of it does not fit the type.
         """
-        old = self.document.value
-        new = apply(old, operations)
-        found = list(operations)
-        try:
-            normal = self.document.shape.load(new)
-        except StateError as error:
-            raise InvalidState(f"it cannot be changed back: {error}") from None
-        if normal is not None:
-            new, found = normal, diff(old, normal)
-        if equal(old, new):
+        old, shape = self.document.value, self.document.shape
+        patching = Patching(old)
+        fits = True
+        for operation in operations:
+            patching.step(operation)
+            fits = fits and still_fits(shape, patching.document, operation)
+        new, found = patching.document, list(operations)
+        if not fits:
+            try:
+                normal = shape.load(new)
+            except StateError as error:
+                raise InvalidState(f"it cannot be changed back: {error}") from None
+            if normal is not None:
+                new, found = normal, diff(old, normal)
+        # C compares what is not the same object, so little.
+        if old == new and equal(old, new):
             return False
         self._patched = Prepared(new, found)
         return True

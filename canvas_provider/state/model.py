@@ -98,6 +98,9 @@ class ModelShape(TypedShape):
     def real(self, raw: JSONValue) -> Any:
         return self.codec.decode(raw)
 
+    def part(self, key: str) -> Shape | None:
+        return None if self.checks_model else self.kind.parts.get(key)
+
     def merge(self, raw: JSONValue, normal: JSONValue) -> JSONValue:
         if not (isinstance(raw, dict) and isinstance(normal, dict)):
             return normal
@@ -120,6 +123,10 @@ class ModelKind(MappingKind):
         self.checks = shape.checks_model or any(field.guarded for field in fields)
         self.stored = {field.name: field.key for field in fields if field.default is None}
         self.keys = frozenset(self.stored.values())
+        self.parts = {
+            field.key: field.shape for field in fields if not (field.custom or field.guarded)
+        }
+        """The shapes of the fields that the model itself has no say in, by their keys."""
         self._codecs = {
             field.name: FieldCodec(shape.model, field.name, field.key)
             for field in fields

@@ -93,6 +93,20 @@ class Shape:
         """Return the value that stands for `raw` outside of any change."""
         return raw
 
+    def part(self, key: str) -> "Shape | None":
+        """Return the shape of what is at `key` of a container, if that can be checked by itself.
+
+        `None` where the container, or more, has rules for it.
+        """
+        return None
+
+    def may_lack(self, key: str) -> bool:
+        """Say whether a container stays of its type, whatever is in it, when `key` goes.
+
+        Not where `part` is `None` for any key.
+        """
+        return False
+
     def load(self, raw: JSONValue) -> JSONValue | None:
         """Check a whole stored document; return it with what it lacks filled in, if it does.
 
@@ -157,6 +171,12 @@ class PlainShape(Shape):
             # Once more, for the error to name the place: finding it is not free.
             self._take(value, recording, place_of(parent, key), depth)
             raise
+
+    def part(self, key: str) -> Shape:
+        return self
+
+    def may_lack(self, key: str) -> bool:
+        return True
 
     def load(self, raw: JSONValue) -> JSONValue | None:
         if not isinstance(raw, (dict, list)):

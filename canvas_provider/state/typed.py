@@ -142,6 +142,7 @@ class ListShape(TypedShape):
     def __init__(self, annotation: Any, item: Shape, guarded: bool) -> None:
         super().__init__(annotation)
         self.item = item
+        self._guarded = guarded
         self._draft, self._view, _ = specialise(
             ListDraft,
             ListView,
@@ -178,6 +179,12 @@ class ListShape(TypedShape):
             node.extend(value)
             return node
         return super().accept(value, parent, key)
+
+    def part(self, key: str) -> Shape | None:
+        return None if self._guarded else self.item
+
+    def may_lack(self, key: str) -> bool:
+        return not self._guarded
 
     def merge(self, raw: JSONValue, normal: JSONValue) -> JSONValue:
         if not (isinstance(raw, list) and isinstance(normal, list) and len(raw) == len(normal)):
@@ -268,6 +275,12 @@ class MapShape(TypedShape):
             node.update(value)
             return node
         return super().accept(value, parent, key)
+
+    def part(self, key: str) -> Shape | None:
+        return None if self._kind.checks else self._shape_of(key)
+
+    def may_lack(self, key: str) -> bool:
+        return not self._kind.checks and key not in self._kind.required
 
     def merge(self, raw: JSONValue, normal: JSONValue) -> JSONValue:
         if not (isinstance(raw, dict) and isinstance(normal, dict)):

@@ -168,14 +168,16 @@ def _edits(
     """
     edits: list[_Edit] = []
     patching = Patching(document)
-    for operation in operations:
+    for number, operation in enumerate(operations):
+        if number:
+            # Not after the last one: a step copies the lists that it writes to.
+            patching.step(operations[number - 1])
         tokens = parse_pointer(operation["path"])
         if operation["op"] == "move":
             source = parse_pointer(operation["from"])
             edits += _moved(patching.document, source, tokens, shuffles)
         elif operation["op"] != "test":
             edits.append(_edit(patching.document, tokens, tokens, operation["op"]))
-        patching.step(operation)
     return edits
 
 

@@ -7,9 +7,11 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from functools import partial
+from typing import Annotated, Any, Final
 
 import pytest
+from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks.documents import TYPES, Kind, board
 from canvas_provider.state.memory import MemoryStore
@@ -51,8 +53,16 @@ def move_to_front(kind: Kind, place: int) -> Callable[[Any], None]:
     return move
 
 
-async def count_calls(state: SharedState[Any], change: Callable[[Any], None]) -> int:
-    """Count the calls of functions within an update, of Python's and of C's."""
+def insert(kind: Kind, place: int) -> Callable[[Any], None]:
+    def put(draft: Any) -> None:
+        item = board(1)["cards"][0]
+        kind.cards(draft).insert(place, item)
+
+    return put
+
+
+async def count_calls(call: Callable[[], Awaitable[object]]) -> int:
+    """Count the calls of functions within a call, of Python's and of C's."""
     calls = 0
 
     def note(frame: object, event: str, argument: object) -> None:
@@ -63,7 +73,7 @@ async def count_calls(state: SharedState[Any], change: Callable[[Any], None]) ->
     gc.disable()
     sys.setprofile(note)
     try:
-        await state.update(change)
+        await call()
     finally:
         sys.setprofile(None)
         gc.enable()
@@ -71,21 +81,69 @@ async def count_calls(state: SharedState[Any], change: Callable[[Any], None]) ->
 
 
 async def test_a_change_by_index_takes_as_many_steps_in_a_large_document(kind: Kind) -> None:
-    small, large = [
-        await count_calls(await open_board(kind, items), by_index(kind, items // 2))
-        for items in (50, ITEMS)
-    ]
+    counts = []
+    for items in (50, ITEMS):
+        state = await open_board(kind, items)
+        counts.append(await count_calls(partial(state.update, by_index(kind, items // 2))))
+    small, large = counts
     assert small == large < 500
+
+
+@pytest.mark.parametrize(
+    "write", [by_index, insert, move_to_front], ids=["by index", "insert", "move"]
+)
+async def test_an_undo_takes_as_many_steps_in_a_large_document(
+    kind: Kind, write: Callable[[Kind, int], Callable[[Any], None]]
+) -> None:
+    """Nothing but what it puts back is checked again. C compares two lists at most."""
+    counts = []
+    for items in (50, ITEMS):
+        state = await open_board(kind, items)
+        await state.update(write(kind, items // 2))
+        # What is made once for a type is not what an undo costs.
+        await state.undo()
+        await state.redo()
+        counts.append((await count_calls(state.undo), await count_calls(state.redo)))
+    assert counts[0] == counts[1]
+    assert max(counts[1]) < 1000
+
+
+class Tagged(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    tags: Annotated[list[str], Field(max_length=3)] = []
+
+
+@pytest.mark.parametrize(
+    "write",
+    [lambda card: card.tags.append("new"), lambda card: setattr(card, "more", "new")],
+    ids=["a list with a rule", "an unknown attribute"],
+)
+async def test_an_undo_checks_no_more_than_the_container_that_has_a_rule(
+    write: Callable[[Tagged], None],
+) -> None:
+    counts = []
+    for items in (50, ITEMS):
+        store = MemoryStore()
+        await commit(store, "board", 0, [{"tags": []}] * items, [])
+        state = await SharedState.open(store, "board", list[Tagged])
+        async with state.change() as draft:
+            write(draft[items // 2])
+        await state.undo()
+        await state.redo()
+        counts.append((await count_calls(state.undo), await count_calls(state.redo)))
+    assert counts[0] == counts[1]
 
 
 async def test_a_move_takes_few_steps_for_each_item_that_it_passes(kind: Kind) -> None:
     state = await open_board(kind, ITEMS)
-    assert await count_calls(state, move_to_front(kind, ITEMS // 2)) < 2 * ITEMS
+    update = partial(state.update, move_to_front(kind, ITEMS // 2))
+    assert await count_calls(update) < 2 * ITEMS
 
 
 async def test_a_search_takes_few_steps_for_each_item_that_it_passes(kind: Kind) -> None:
     state = await open_board(kind, ITEMS)
-    steps = await count_calls(state, by_search(kind, ITEMS // 2))
+    steps = await count_calls(partial(state.update, by_search(kind, ITEMS // 2)))
     # `draft[key]` is a call, `draft.name` is none.
     assert steps < (18 if kind.state_type is dict else 6) * ITEMS / 2
 

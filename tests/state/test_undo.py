@@ -1,11 +1,14 @@
 """Undo and redo: what they take back, what is in their way, and who is told."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import date
+from typing import Annotated, Any, NotRequired
 
 import pytest
-from pydantic import BaseModel, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from typing_extensions import TypedDict
 
 from canvas_provider.errors import (
     ChangeInProgress,
@@ -14,7 +17,9 @@ from canvas_provider.errors import (
     RevisionConflict,
     StateClosed,
 )
+from canvas_provider.state.json import equal
 from canvas_provider.state.memory import MemoryStore
+from canvas_provider.state.patch import apply
 from canvas_provider.state.shared import Revision, SharedState
 from canvas_provider.types import Author
 
@@ -311,6 +316,167 @@ async def test_what_was_filled_in_for_the_type_is_nothing_to_undo() -> None:
     assert state.document == {"items": [], "title": "untitled"}
     with pytest.raises(NothingToUndo, match="would change nothing"):
         await state.undo(2)
+
+
+class Pair(TypedDict):
+    must: dict[str, int]
+    may: NotRequired[dict[str, int]]
+    day: NotRequired[date]
+
+
+class Range(BaseModel):
+    name: str = ""
+    limits: Limits = Limits()
+
+
+class Short(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    text: str
+
+    @field_validator("text")
+    @classmethod
+    def check_text(cls, text: str) -> str:
+        if len(text) > 3:
+            raise ValueError("too long")
+        return text
+
+
+class Many(BaseModel):
+    shorts: list[Short] = []
+    ranges: Annotated[list[Range], Field(min_length=1)] = [Range()]
+    pairs: list[Pair] = []
+    numbered: dict[int, Range] = {}
+    few: Annotated[list[int], Field(max_length=2)] = []
+    named: dict[Annotated[str, Field(max_length=3)], int] = {}
+    some: Annotated[dict[str, int], Field(min_length=1)] = {"a": 1}
+    either: list[Short | Range | None] = []
+    days: dict[str, date] = {}
+    anything: dict[str, Any] = {}
+
+
+def many(**more: Any) -> dict[str, Any]:
+    return {**Many().model_dump(mode="json"), **more}
+
+
+MISFITS: dict[str, tuple[Any, Callable[[Any], object]]] = {
+    # What lies there at first, and fits no `Many`; and what makes it fit one.
+    "a scalar": (
+        many(ranges=[{"name": 5, "limits": {"least": 0, "most": 9}}]),
+        lambda d: d["ranges"][0].update(name="five"),
+    ),
+    "a field of a model with a validator": (
+        many(ranges=[{"name": "", "limits": {"least": 10, "most": 9}}]),
+        lambda d: d["ranges"][0]["limits"].update(least=1),
+    ),
+    "a field with a validator": (
+        many(shorts=[{"text": "long"}]),
+        lambda d: d["shorts"][0].update(text="l"),
+    ),
+    "an item": (many(shorts=[{"text": "long"}]), lambda d: d["shorts"].clear()),
+    "a list that is too short": (
+        many(ranges=[]),
+        lambda d: d["ranges"].append({"name": "", "limits": {"least": 0, "most": 9}}),
+    ),
+    "a list that is too long": (many(few=[1, 2, 3]), lambda d: d["few"].pop()),
+    "a key that is too long": (many(named={"long": 1}), lambda d: d["named"].pop("long")),
+    "an object that is too small": (many(some={}), lambda d: d["some"].update(a=1)),
+    "a key that is none": (
+        many(numbered={"x": {"name": "", "limits": {"least": 0, "most": 9}}}),
+        lambda d: d["numbered"].pop("x"),
+    ),
+    "a model that lacks a field": (
+        many(shorts=[{"other": 1}]),
+        lambda d: d["shorts"][0].update(text="l"),
+    ),
+    "an object that lacks a key": (
+        many(pairs=[{"may": {}}]),
+        lambda d: d["pairs"][0].update(must={"a": 1}),
+    ),
+    "an object whose key has moved": (
+        many(pairs=[{"may": {"a": 1}}]),
+        lambda d: d["pairs"][0].update(must=d["pairs"][0].pop("may")),
+    ),
+    "an item that has moved": (
+        many(shorts=[{"no": "text"}]),
+        lambda d: d["anything"].update(it=d["shorts"].pop()),
+    ),
+    "one of several": (many(either=[{"name": 5}]), lambda d: d["either"].clear()),
+    "no date": (many(days={"a": "soon"}), lambda d: d["days"].update(a="2026-02-03")),
+}
+
+
+@pytest.mark.parametrize("misfit", MISFITS)
+async def test_whatever_the_type_refuses_an_undo_does_not_put_back(misfit: str) -> None:
+    """Nothing but what it touches is checked: so every way to touch something is tried."""
+    first, mend = MISFITS[misfit]
+    store = MemoryStore()
+    plain = await SharedState.open(store, "board", initial=lambda: many())
+    await plain.update(lambda draft: draft.update(anything={"first": 1}))
+    await plain.update(lambda draft: draft.update(first))
+    await plain.update(mend)
+    state = await SharedState.open(store, "board", Many)
+    before = state.version, state.document
+    with pytest.raises(InvalidState, match="cannot be changed back"):
+        await state.undo()
+    assert (state.version, state.document) == before
+
+
+FITS: dict[str, Callable[[Any], object]] = {
+    "a scalar": lambda board: setattr(board.ranges[0], "name", "new"),
+    "an item": lambda board: board.ranges.append(Range(name="new")),
+    "an item in front": lambda board: board.ranges.insert(0, Range(name="new")),
+    "a move": lambda board: board.ranges.insert(0, board.ranges.pop()),
+    "a checked field": lambda board: setattr(board.shorts[0], "text", "new"),
+    "a checked model": lambda board: setattr(board.ranges[0].limits, "least", 3),
+    "an unknown attribute": lambda board: setattr(board.shorts[0], "more", [1]),
+    "a key": lambda board: board.numbered.pop(1),
+    "an item of a list with a rule": lambda board: board.few.append(1),
+    "a key with a rule": lambda board: board.named.update(a=1),
+    "a key of an object with a rule": lambda board: board.some.update(b=1),
+    "a truth in place of a number": lambda board: board.anything.update(one=True),
+    "a key that may be missing": lambda board: board.pairs[0].pop("may"),
+    "a key of anything": lambda board: board.anything.update(it={"a": 1}),
+    "one of several": lambda board: setattr(board.either[1], "name", "new"),
+    "a date": lambda board: board.days.update(a=date(2026, 3, 4)),
+    "a whole list": lambda board: setattr(board, "shorts", []),
+}
+
+
+@pytest.mark.parametrize("edit", FITS)
+async def test_an_undo_puts_back_what_the_type_takes(edit: str) -> None:
+    state = await SharedState.open(MemoryStore(), "board", Many, initial=filled)
+    document = state.document
+    await state.update(FITS[edit])
+    changed = state.document
+    assert not equal(changed, document)
+    await state.undo()
+    assert equal(state.document, document)
+    await state.redo()
+    assert equal(state.document, changed)
+
+
+def filled() -> Many:
+    return Many(
+        shorts=[Short(text="a"), Short(text="b")],
+        ranges=[Range(name="a"), Range(name="b")],
+        pairs=[{"must": {"a": 1}, "may": {"b": 2}}],
+        numbered={1: Range()},
+        either=[None, Range(name="x")],
+        days={"a": date(2026, 2, 3)},
+        anything={"one": 1},
+    )
+
+
+async def test_what_an_undo_puts_back_is_filled_in_for_a_type_that_has_grown() -> None:
+    store = MemoryStore()
+    old = await SharedState.open(store, "board", initial=lambda: {"boards": [{"items": []}]})
+    await old.update(lambda draft: draft.update(x=1))
+    await old.update(lambda draft: draft["boards"].pop())
+    state = await SharedState.open(store, "board", dict[str, list[Grown] | int])
+    revision = await state.undo()
+    assert state.document == {"boards": [{"items": [], "title": "untitled"}], "x": 1}
+    assert apply(revision.before(state.document), revision.ops) == state.document
 
 
 async def test_a_document_that_is_opened_again_knows_its_history() -> None:
