@@ -12,6 +12,7 @@ import logging
 import os
 import stat
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -157,7 +158,7 @@ class Files:
     def _read(self, key: str, path: Path) -> _Known:
         """Read the file if it is another than we know, and give it its revision."""
         known = self._known.get(key, _Known(None, None))
-        mark = _mark(path)
+        mark = patiently(partial(_see, path))
         if mark is not None and mark != known.mark:
             before = known.stored
             known = self._known[key] = _Known(mark, self._parse(key, path, before))
@@ -244,9 +245,22 @@ class Files:
 
 
 def _mark(path: Path) -> _Mark | None:
+    """Look at a file without waiting; one that cannot be seen now is another than we know."""
+    try:
+        return _see(path)
+    except OSError:
+        return None
+
+
+def _see(path: Path) -> _Mark | None:
+    """Look at a file; `None` if it is not there.
+
+    Raises:
+        OSError: that cannot be told. It must not be taken for a document that is gone.
+    """
     try:
         status = os.stat(path)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return _Mark(status.st_ino, status.st_size, status.st_mtime_ns)
 
@@ -312,7 +326,7 @@ def _replace(path: Path, content: bytes) -> _Mark | None:
     temporary = path.with_name(f".{path.name}.tmp")
     # Left by a process that was killed. Whatever it is, a link or a pipe, it is not written to.
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(temporary)
+        patiently(partial(os.unlink, temporary))
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     descriptor = os.open(temporary, flags, 0o600)
     try:
@@ -324,7 +338,7 @@ def _replace(path: Path, content: bytes) -> _Mark | None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        patiently(lambda: os.replace(temporary, path))
+        patiently(partial(os.replace, temporary, path))
     except OSError:
         # Half a file is of no use to anybody, least of all on a full disk.
         with contextlib.suppress(OSError):

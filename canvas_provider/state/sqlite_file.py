@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, TypeVar
 from canvas_provider.errors import DamagedDocument, StoreError
 from canvas_provider.state import patch_log
 from canvas_provider.state.disk import explain, set_aside, sync_folder
-from canvas_provider.state.filelock import FileLock
+from canvas_provider.state.filelock import FileLock, patiently
 
 __all__ = ["FORMAT", "NO_FILE", "SQLiteFile", "Token", "Work"]
 
@@ -290,7 +290,8 @@ class SQLiteFile:
             self._set_log_aside()
         temporary = self.path.with_name(f".{self.path.name}.new")
         for ending in ("", *COMPANIONS):
-            Path(f"{temporary}{ending}").unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                patiently(partial(os.unlink, f"{temporary}{ending}"))
         # SQLite gives its other files the mode of this one.
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         connection = sqlite3.connect(temporary, isolation_level=None)
@@ -302,7 +303,7 @@ class SQLiteFile:
             connection.execute("PRAGMA journal_mode = WAL").fetchall()
         finally:
             connection.close()
-        os.replace(temporary, self.path)
+        patiently(partial(os.replace, temporary, self.path))
         sync_folder(self.path.parent)
 
     def _set_aside(self, reason: str) -> DamagedDocument:

@@ -476,6 +476,44 @@ async def test_a_damaged_file_is_set_aside_whole_and_reported(
         await store.aclose()
 
 
+REFUSED_AT_FIRST = ("replace", "rename", "unlink")
+
+
+async def test_a_file_that_another_process_holds_is_waited_for(
+    durable: StoreKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows neither replaces, renames nor removes what a scanner or an editor has open."""
+    path = tmp_path / durable.file
+    path.write_bytes(b"not what it was " * 400)
+    for name in durable.beside:
+        if name.endswith((".tmp", ".new")):
+            (tmp_path / name).write_bytes(b"left by a process that was killed")
+    store = durable.make(tmp_path)
+    refused: dict[str, set[str]] = {name: set() for name in REFUSED_AT_FIRST}
+
+    def hold(name: str) -> None:
+        call = getattr(os, name)
+
+        def refuse_once(source: Any, *more: Any) -> None:
+            if os.path.exists(source) and str(source) not in refused[name]:
+                refused[name].add(str(source))
+                raise PermissionError(13, "Permission denied", str(source))
+            call(source, *more)
+
+        monkeypatch.setattr(os, name, refuse_once)
+
+    for name in REFUSED_AT_FIRST:
+        hold(name)
+    with pytest.raises(DamagedDocument):
+        await store.load("board")
+    await commit(store, "board", 0, {"a": 1}, [])
+    await store.aclose()
+    monkeypatch.undo()
+    assert all(refused.values()), refused
+    assert await load_anew(durable, tmp_path, "board") == (1, {"a": 1})
+    assert len(asides_of(path)) == 1
+
+
 async def test_a_file_of_a_newer_version_is_left_alone(durable: StoreKind, tmp_path: Path) -> None:
     path = tmp_path / durable.file
     store = durable.make(tmp_path)

@@ -104,6 +104,58 @@ async def test_a_file_that_another_process_holds_is_waited_for(
     assert await held(JSONFileStore(tmp_path), "board") == (1, CARDS)
 
 
+async def test_a_file_that_nobody_may_read_for_a_moment_is_no_document_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "board.json"
+    await commit(JSONFileStore(tmp_path), "board", 0, CARDS, [])
+    refused: list[str] = []
+    look, read = os.stat, Path.read_bytes
+
+    def refuse(name: str) -> None:
+        if refused.count(name) < 2:
+            refused.append(name)
+            raise PermissionError(13, "sharing")
+
+    def refuse_look(place: Any, *args: Any, **kwargs: Any) -> os.stat_result:
+        if str(place) == str(path):
+            refuse("stat")
+        return look(place, *args, **kwargs)
+
+    def refuse_read(place: Path) -> bytes:
+        refuse("read")
+        return read(place)
+
+    monkeypatch.setattr(os, "stat", refuse_look)
+    monkeypatch.setattr(Path, "read_bytes", refuse_read)
+    store = JSONFileStore(tmp_path)
+    assert await held(store, "board") == (1, CARDS)
+    assert refused == ["stat", "stat", "read", "read"]
+
+
+async def test_a_file_that_cannot_be_seen_is_not_begun_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = JSONFileStore(tmp_path)
+    state = await SharedState.open(store, "board", initial=lambda: CARDS)
+    await state.update(lambda draft: draft.update(new=1))
+    look = os.stat
+
+    def refuse(place: Any, *args: Any, **kwargs: Any) -> os.stat_result:
+        if str(place) == str(tmp_path / "board.json"):
+            raise PermissionError(13, "Permission denied")
+        return look(place, *args, **kwargs)
+
+    monkeypatch.setattr(os, "stat", refuse)
+    monkeypatch.setattr(filelock, "SHARING_PATIENCE", 0.01)
+    with pytest.raises(StoreError, match="Permission denied"):
+        await state.update(lambda draft: draft.update(new=2))
+    monkeypatch.undo()
+    assert (state.revision, state.document) == (1, {**CARDS, "new": 1})
+    await state.update(lambda draft: draft.update(new=3))
+    assert await held(JSONFileStore(tmp_path), "board") == (2, {**CARDS, "new": 3})
+
+
 async def test_patience_with_other_processes_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
