@@ -235,7 +235,7 @@ class InvalidState(StateError, ValueError):
 
 
 class ChangeInProgress(StateError):
-    """A change was begun inside a change of the same document."""
+    """A change was begun inside a change of the same document, or would wait for ever."""
 
 
 class DraftClosed(StateError):

@@ -21,13 +21,14 @@ __all__ = ["Change", "Document"]
 class Document:
     """A document at a revision. Its JSON is shared between revisions, so it is never written to."""
 
-    __slots__ = ("_change", "_view", "revision", "shape", "value")
+    __slots__ = ("_view", "change", "revision", "shape", "value")
 
     def __init__(self, value: JSONValue, revision: int = 0, shape: Shape = PLAIN) -> None:
         self.value = value
         self.revision = revision
         self.shape = shape
-        self._change: Change | None = None
+        self.change: Change | None = None
+        """The one that is open."""
         self._view: Any = None
 
     def __repr__(self) -> str:
@@ -50,15 +51,15 @@ class Document:
         Raises:
             ChangeInProgress: there is one already.
         """
-        if self._change is not None:
+        if self.change is not None:
             raise ChangeInProgress("this document is being changed: one change at a time")
-        self._change = Change(self)
-        return self._change
+        self.change = Change(self)
+        return self.change
 
     def end(self, change: "Change") -> None:
         """Note that a change is over."""
-        if self._change is change:
-            self._change = None
+        if self.change is change:
+            self.change = None
 
     def advance(self, value: JSONValue, revision: int) -> None:
         """Take another value, from a change or from elsewhere."""
@@ -70,7 +71,7 @@ class Document:
 class Change:
     """One change of a document, from `begin` to `complete` or `rollback`."""
 
-    __slots__ = ("_patched", "_prepared", "_recording", "document", "draft", "is_open")
+    __slots__ = ("_patched", "_prepared", "_recording", "document", "draft", "is_open", "waits_for")
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -79,6 +80,8 @@ class Change:
         self._prepared: Prepared | None = None
         self.is_open = True
         """Whether the draft may be written to."""
+        self.waits_for: list[Document] = []
+        """What code within this change is waiting to change as well."""
         self.draft: Any = document.shape.draft(document.value, Link(self._recording))
         """The document to write to."""
 

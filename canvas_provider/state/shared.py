@@ -2,17 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, overload
 
 from canvas_provider.errors import (
-    ChangeInProgress,
     NothingToUndo,
     RevisionConflict,
     StateClosed,
     StateError,
 )
+from canvas_provider.state import nesting
 from canvas_provider.state.document import Change
 from canvas_provider.state.history import Revision
 from canvas_provider.state.live import LiveDocument
@@ -31,10 +30,6 @@ ATTEMPTS: Final = 5
 """How often an `update` runs when other processes keep committing first."""
 
 ENDED: Final = "the call was ended; it changes nothing any more"
-
-_within: ContextVar[tuple[Change, ...]] = ContextVar("within", default=())
-"""The changes that the running code is within. Another change of the same document would wait for
-itself there, and so would one in a task or thread that inherited this context."""
 
 
 class SharedState(Generic[S]):
@@ -132,7 +127,8 @@ class SharedState(Generic[S]):
 
         Raises, on entering:
             RevisionConflict: the document is not at `expected_revision`.
-            ChangeInProgress: this is within a change of the same document.
+            ChangeInProgress: this is within a change of the same document, or another one waits
+                for this to end while it changes the document.
             StateClosed: the state was closed.
 
         Raises, on leaving, with nothing changed:
@@ -179,18 +175,17 @@ class SharedState(Generic[S]):
             What `change` raises on entering and leaving, and whatever `fn` raises.
         """
         live = self._live
-        _refuse_nested(live)
+        nesting.refuse_nested(live.document)
         for attempt in range(1, ATTEMPTS + 1):
             change = await self._begin(expected_revision)
             try:
                 result: Any = fn(change.draft)
                 if hasattr(result, "__await__"):
-                    outer = _within.get()
-                    _within.set((*outer, change))
+                    nesting.enter(change)
                     try:
                         result = await result
                     finally:
-                        _within.set(outer)
+                        nesting.leave(change)
             except BaseException:
                 live.cancel(change)
                 raise
@@ -289,7 +284,8 @@ class SharedState(Generic[S]):
         # Nearly always nobody is in the way, and nothing has to be waited for.
         change = live.begin_nowait(expected_revision)
         if change is None:
-            change = await live.begin(expected_revision)
+            with nesting.waiting(live.document):
+                change = await live.begin(expected_revision)
             if self._closed:
                 live.cancel(change)
                 self._check_open()
@@ -313,7 +309,7 @@ class SharedState(Generic[S]):
         expected_revision: int | None,
     ) -> Revision:
         live = self._live
-        _refuse_nested(live)
+        nesting.refuse_nested(live.document)
         for attempt in range(1, ATTEMPTS + 1):
             change = await self._begin(expected_revision)
             try:
@@ -361,7 +357,7 @@ class ChangeContext(Generic[S]):
         "_bound",
         "_change",
         "_expected_revision",
-        "_outer",
+        "_entered",
         "_state",
     )
 
@@ -379,11 +375,11 @@ class ChangeContext(Generic[S]):
         self._action = action
         self._expected_revision = expected_revision
         self._change: Change | None = None
-        self._outer: tuple[Change, ...] = ()
+        self._entered: Change | None = None
 
     async def __aenter__(self) -> S:
         self._check_enter()
-        return self._entered(await self._begin())
+        return self._enter(await self._begin())
 
     async def __aexit__(
         self,
@@ -391,14 +387,14 @@ class ChangeContext(Generic[S]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        _within.set(self._outer)
+        self._leave()
         await self._finish(kind)
 
     def __enter__(self) -> S:
         if _running_loop() is self._state._live.loop:
             raise StateError("write `async with` here: `with` is for worker threads")
         self._check_enter()
-        return self._entered(self._in_loop(self._begin()))
+        return self._enter(self._in_loop(self._begin()))
 
     def __exit__(
         self,
@@ -406,18 +402,22 @@ class ChangeContext(Generic[S]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        _within.set(self._outer)
+        self._leave()
         self._in_loop(self._finish(kind))
 
     def _check_enter(self) -> None:
         if self._change is not None:
             raise StateError("a change can be entered once; call `change()` again")
-        _refuse_nested(self._state._live)
+        nesting.refuse_nested(self._state._live.document)
 
-    def _entered(self, change: Change) -> S:
-        self._outer = _within.get()
-        _within.set((*self._outer, change))
+    def _enter(self, change: Change) -> S:
+        self._entered = change
+        nesting.enter(change)
         return change.draft  # type: ignore[no-any-return]
+
+    def _leave(self) -> None:
+        assert self._entered is not None, "it was entered"
+        nesting.leave(self._entered)
 
     # In the loop of the state, also for a thread: there nothing comes in between.
 
@@ -593,14 +593,6 @@ async def open_live(
     live = LiveDocument(store, key, shape, seed)
     await live.load()
     return live
-
-
-def _refuse_nested(live: LiveDocument) -> None:
-    for change in _within.get():
-        if change.document is live.document and change.is_open:
-            raise ChangeInProgress(
-                "this is within a change of the same document: use the draft that it gave"
-            )
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -647,6 +647,9 @@ async def test_nothing_of_a_change_needs_the_garbage_collector() -> None:
         draft["items"][0]["n"] += 1
         draft["items"].append(draft["items"].pop(0))
 
+    async def write_within(draft: Any) -> None:
+        write(draft)
+
     def count() -> int:
         return sum(isinstance(known, (Recording, Change)) for known in gc.get_objects())
 
@@ -657,6 +660,10 @@ async def test_nothing_of_a_change_needs_the_garbage_collector() -> None:
         before = count()
         for _ in range(10):
             await state.update(write)
+            await state.update(write_within)
+            async with state.change() as draft:
+                write(draft)
+            del draft
         assert count() == before
     finally:
         gc.enable()
