@@ -31,6 +31,10 @@ class Settings:
     slow_action: float = 60.0
     """An action that runs longer is logged once."""
 
+    memory_directory: Path | None = None
+    """Where a `MemoryStore` is kept, so that it outlives the process. The development host sets
+    it, to a folder that it empties in the end."""
+
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Self:
         """Read `CANVAS_PROVIDER_SHUTDOWN_DEADLINE` and its siblings.
@@ -39,12 +43,18 @@ class Settings:
             DeclarationError: a value that is no positive number; the text names the variable.
         """
         source = os.environ if environ is None else environ
-        given = {}
+        given: dict[str, int | float | Path | None] = {}
         for field in fields(cls):
             name = PREFIX + field.name.upper()
             if (text := source.get(name)) is not None:
-                given[field.name] = _positive(name, text, field.type is int)
+                given[field.name] = _read(name, text, field.type)
         return cls(**given)  # type: ignore[arg-type]  # each value has its field's type
+
+
+def _read(name: str, text: str, type: object) -> int | float | Path | None:
+    if type in (int, float):
+        return _positive(name, text, type is int)
+    return Path(text) if text else None
 
 
 def _positive(name: str, text: str, whole: bool) -> int | float:

@@ -8,6 +8,7 @@ Report the outcome of each `Call` with `receive_answer` or `receive_error`, and 
 Knows no transport, no clock and no randomness. Nothing here waits, so nothing here times out.
 """
 
+from collections.abc import Iterable
 from typing import Final, cast
 
 from canvas_provider.host.effect import Answer, Call, Effect, Emit, Refuse, Warn
@@ -21,7 +22,13 @@ from canvas_provider.host.instance import (
     owner_of,
 )
 from canvas_provider.host.registry import DeclaredCanvas, HostRefusal, Provider, Registry
-from canvas_provider.protocol.copilot import CanvasEvent, DiscoveredCanvas, Method, OpenCanvas
+from canvas_provider.protocol.copilot import (
+    CanvasEvent,
+    CanvasRecorded,
+    DiscoveredCanvas,
+    Method,
+    OpenCanvas,
+)
 from canvas_provider.types import MISSING, JSONObject, JSONValue, Missing
 
 __all__ = ["CONNECTION_CLOSED", "Engine"]
@@ -33,13 +40,21 @@ CONNECTION_CLOSED: Final = "connection closed"
 
 
 class Engine:
-    """The registry of one session and the life of its instances."""
+    """The registry of one session and the life of its instances.
 
-    def __init__(self, *, session_id: str, working_directory: str) -> None:
+    Args:
+        records: what the session had open when it was last running; opened again, as it was opened
+            first, when the owner declares (observed with Copilot CLI 1.0.102).
+    """
+
+    def __init__(
+        self, *, session_id: str, working_directory: str, records: Iterable[CanvasRecorded] = ()
+    ) -> None:
         self._session_id = session_id
         self._working_directory = working_directory
         self._registry = Registry()
         self._instances: dict[str, Instance] = {}
+        self._records = {record["instanceId"]: record for record in records}
         self._openings: dict[str, Opening] = {}
         self._calls: dict[int, Pending] = {}
         self._effects: list[Effect] = []
@@ -57,6 +72,10 @@ class Engine:
     def open_canvases(self) -> list[OpenCanvas]:
         """Every instance a connected provider has opened."""
         return [each.describe() for each in self._instances.values() if each.is_ready]
+
+    def records(self) -> list[CanvasRecorded]:
+        """What was opened and never closed, as it was opened first."""
+        return list(self._records.values())
 
     def attach(self, extension_id: str, extension_name: str, directory: str) -> None:
         """Note that a provider is connected; it has no canvases until it declares some.
@@ -85,7 +104,12 @@ class Engine:
         for instance in owned:
             canvas = provider.canvases.get(instance.canvas.id)
             if canvas is not None and instance.instance_id not in self._openings:
-                self._restore(instance, canvas)
+                self._restore(instance.instance_id, canvas, instance.input)
+        for record in self._records.values():
+            canvas = provider.canvases.get(record["canvasId"])
+            is_known = record["instanceId"] in self._instances.keys() | self._openings.keys()
+            if canvas is not None and record["extensionId"] == extension_id and not is_known:
+                self._restore(record["instanceId"], canvas, record.get("input", MISSING))
 
     def detach(self, extension_id: str) -> None:
         """Note that a provider is gone: its calls fail, its instances wait for its return."""
@@ -147,8 +171,7 @@ class Engine:
         ticket = self._number()
         instance = self._instances.get(instance_id)
         if instance is None:
-            message = f'Canvas instance "{instance_id}" is not open.'
-            self._refuse(ticket, Method.SESSION_CANVAS_CLOSE, message)
+            self._forget(instance_id, ticket)
             return ticket
         instance.is_closing = True
         closing = Closing(instance, ticket)
@@ -183,7 +206,7 @@ class Engine:
     def _begin_opening(
         self, instance_id: str, canvas: DeclaredCanvas, input: JSONValue | Missing
     ) -> Opening:
-        is_first = instance_id not in self._instances
+        is_first = instance_id not in self._instances.keys() | self._records.keys()
         opening = Opening(instance_id, canvas, input, is_first)
         self._openings[instance_id] = opening
         params: JSONObject = {
@@ -229,17 +252,33 @@ class Engine:
         # A second close of the same instance finds nothing left to tell.
         if self._instances.get(instance.instance_id) is instance:
             del self._instances[instance.instance_id]
+            self._records.pop(instance.instance_id, None)
             self._emit(CanvasEvent.CLOSED, instance.reference)
             self._emit(CanvasEvent.REMOVED, instance.reference)
         self._effects.append(Answer(closing.ticket, None))
 
-    def _restore(self, instance: Instance, canvas: DeclaredCanvas) -> None:
-        """Open again with the latest input, silently not where the schema left it behind."""
+    def _forget(self, instance_id: str, ticket: int) -> None:
+        """Close what is recorded and has not come back."""
+        record = self._records.pop(instance_id, None)
+        if record is None:
+            message = f'Canvas instance "{instance_id}" is not open.'
+            self._refuse(ticket, Method.SESSION_CANVAS_CLOSE, message)
+            return
+        names = ("instanceId", "extensionId", "canvasId")
+        reference = {name: cast(JSONObject, record)[name] for name in names}
+        self._emit(CanvasEvent.CLOSED, reference)
+        self._emit(CanvasEvent.REMOVED, reference)
+        self._effects.append(Answer(ticket, None))
+
+    def _restore(
+        self, instance_id: str, canvas: DeclaredCanvas, input: JSONValue | Missing
+    ) -> None:
+        """Open again, silently not where the new schema left the input behind."""
         try:
-            canvas.check_open_input(instance.input)
+            canvas.check_open_input(input)
         except HostRefusal:
             return
-        self._begin_opening(instance.instance_id, canvas, instance.input)
+        self._begin_opening(instance_id, canvas, input)
 
     def _lose(self, instance: Instance) -> None:
         if instance.is_ready:
@@ -319,6 +358,7 @@ class Engine:
         data: JSONObject = {**instance.reference, "title": instance.title}
         if instance.input is not MISSING:
             data["input"] = instance.input
+        self._records[instance.instance_id] = cast(CanvasRecorded, data)
         self._emit(CanvasEvent.RECORDED, data)
 
     def _number(self) -> int:

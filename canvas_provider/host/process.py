@@ -83,6 +83,7 @@ class ChildProcess:
         self._process = process
         self._lines = _Lines(on_stderr)
         self._stderr_ended = asyncio.Event()
+        self._is_group_gone = False
         self._stderr = open_reader(stderr_fd)
         self._stderr.start(self._lines.feed, lambda _: self._stderr_ended.set())
 
@@ -137,8 +138,15 @@ class ChildProcess:
         self._lines.flush()
         return code
 
+    async def wait_alone(self) -> int:
+        """Wait for its end, whoever still holds its pipes; return the exit code."""
+        return await self._process.wait()
+
     async def stop(self, grace: float) -> int:
-        """End it: SIGTERM, at most `grace` seconds, SIGKILL. Idempotent; returns the exit code."""
+        """End it: SIGTERM, at most `grace` seconds, SIGKILL. Idempotent; returns the exit code.
+
+        What it has started in its process group goes with it.
+        """
         try:
             if self._process.returncode is None:
                 self._terminate()
@@ -153,12 +161,16 @@ class ChildProcess:
 
     def kill(self) -> None:
         """End it at once, with whatever it has started in its process group. Idempotent."""
-        if self._process.returncode is None:
-            if sys.platform == "win32":
+        has_ended = self._process.returncode is not None
+        if sys.platform == "win32":
+            if not has_ended:
                 self._process.kill()
-            else:
-                with suppress(ProcessLookupError):
-                    os.killpg(self.pid, signal.SIGKILL)
+        elif not self._is_group_gone:
+            # The number stays taken as long as anybody is in the group; later it may be another's.
+            self._is_group_gone = has_ended
+            # PermissionError: macOS, where there are but zombies in it.
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
 
     def kill_alone(self) -> None:
         """End it at once, and nothing that it has started. Idempotent."""

@@ -8,12 +8,13 @@ holds the `Runtime` is agent and host at once.
 import asyncio
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final, Self, TypeVar, cast
 
 from canvas_provider.errors import ConnectionClosed, MethodNotFound, RemoteError
+from canvas_provider.host.contributions import Contributions
 from canvas_provider.host.conversation import Conversation
 from canvas_provider.host.effect import Answer, Call, Emit, Refuse, Warn
 from canvas_provider.host.engine import CONNECTION_CLOSED, Engine
@@ -22,6 +23,7 @@ from canvas_provider.host.registry import HostRefusal, describe_type
 from canvas_provider.protocol.copilot import (
     PROTOCOL_VERSION,
     CanvasEvent,
+    CanvasRecorded,
     DiscoveredCanvas,
     Method,
     OpenCanvas,
@@ -50,15 +52,21 @@ class Runtime:
         working_directory: What providers are told as the session's working directory.
         workspace_path: A folder of the session's own, absolute; the caller owns it.
         session_id: A new uuid, if not given.
+        records: What the session had open when it was last running.
     """
 
     def __init__(
-        self, *, working_directory: str, workspace_path: str, session_id: str | None = None
+        self,
+        *,
+        working_directory: str,
+        workspace_path: str,
+        session_id: str | None = None,
+        records: Iterable[CanvasRecorded] = (),
     ) -> None:
         self.session_id = session_id or str(uuid.uuid4())
         self.working_directory = working_directory
         self.workspace_path = workspace_path
-        self._engine = Engine(session_id=self.session_id, working_directory=working_directory)
+        self._engine = self._create_engine(records)
         self._links: dict[str, ProviderLink] = {}
         self._waiting: dict[int, asyncio.Future[JSONValue]] = {}
         self._listeners: list[EventListener] = []
@@ -67,12 +75,29 @@ class Runtime:
         self._last_event_id: str | None = None  # of those that would be persisted
         self._start_time = _timestamp()
         self.conversation = Conversation(self._publish, self.list_open)
+        self.contributions = Contributions(
+            self._publish, session_id=self.session_id, working_directory=working_directory
+        )
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self.aclose()
+
+    def resume_cold(self) -> None:
+        """Go on as a new runtime does with a session on disk: its records are what is left.
+
+        Every provider has to be detached.
+        """
+        self._engine = self._create_engine(self._engine.records())
+
+    def _create_engine(self, records: Iterable[CanvasRecorded]) -> Engine:
+        return Engine(
+            session_id=self.session_id,
+            working_directory=self.working_directory,
+            records=records,
+        )
 
     async def aclose(self) -> None:
         """End every connection and wait for what that sets in motion."""
@@ -152,6 +177,10 @@ class Runtime:
         """Call `listener` with every JSON-RPC message; returns what ends that."""
         return _subscribe(self._message_listeners, listener)
 
+    def records(self) -> list[CanvasRecorded]:
+        """What was opened and never closed, as it was opened first."""
+        return self._engine.records()
+
     def list_open(self) -> list[OpenCanvas]:
         """Every instance that its provider has opened."""
         return self._engine.open_canvases()
@@ -212,6 +241,7 @@ class Runtime:
         await link.peer.wait_closed()
         del self._links[link.extension_id]
         link.settle(ConnectionClosed("the extension ended before it had joined the session"))
+        self.contributions.forget(link.extension_id)
         self._engine.detach(link.extension_id)
         self._apply_effects()
         link.detached.set()
@@ -254,7 +284,7 @@ class Runtime:
     async def _serve(self, link: ProviderLink, method: str, params: JSONObject) -> JSONValue:
         if method == Method.CONNECT:
             return {"ok": True, "protocolVersion": PROTOCOL_VERSION}
-        talk = self.conversation.services.get(method)
+        talk = self.conversation.services.get(method) or self.contributions.services.get(method)
         serve = self._services.get(method)
         if talk is None and serve is None:
             raise MethodNotFound(method)
@@ -276,14 +306,17 @@ class Runtime:
 
     async def _serve_resume(self, link: ProviderLink, params: JSONObject) -> JSONValue:
         try:
+            self.contributions.declare(link.extension_id, params)
             self._engine.declare(link.extension_id, params.get("canvases"))
         except HostRefusal as refusal:
             link.settle(refusal)
             raise
-        link.settle(None)
+        link.is_joined = True
         self._apply_effects()
         # Instances that are still open are asked for before this answer: the calls start here.
         await asyncio.sleep(0)
+        # Whoever waits for the join may open canvases: after the answer, or they seem restored.
+        asyncio.get_running_loop().call_soon(link.settle, None)
         ui: JSONObject = {"elicitation": False, "mcpApps": False, "canvases": True}
         return {
             "sessionId": self.session_id,

@@ -1,116 +1,109 @@
 """The development session: one extension in an embedded runtime, and what there is to see of it.
 
-Starts and reloads the extension, notices when and why it ends, and remembers instances, traffic
-and what was logged, so that a panel that is opened late sees all of it. Knows nothing of HTTP.
+Starts and reloads the extension, brings about on purpose what seldom happens by itself, and
+remembers instances, traffic and what was logged, so that a panel that is opened late sees all of
+it. Knows nothing of HTTP, and watches no files.
 """
 
 import asyncio
-import sys
+import shutil
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal, cast
+from typing import Final, cast
 
-from canvas_provider.errors import ConnectionClosed
-from canvas_provider.host.link import Message, ProviderLink
-from canvas_provider.host.process import ExtensionProcess, create_environment, describe_exit
+from canvas_provider.errors import ConnectionClosed, RemoteError
+from canvas_provider.host.link import Message
 from canvas_provider.host.runtime import HostRefusal, Runtime
+from canvas_provider.host.session_file import SessionFile
+from canvas_provider.host.status import Extension, Level, LogLine, Source, Status
+from canvas_provider.host.supervisor import RELOAD_GRACE, Supervisor
 from canvas_provider.host.traffic import TrafficLog
 from canvas_provider.host.validation import Schema
-from canvas_provider.protocol.copilot import CanvasEvent
+from canvas_provider.protocol.copilot import CanvasEvent, OpenCanvas
+from canvas_provider.protocol.development import DevelopmentMethod
 from canvas_provider.protocol.events import SessionEvent
-from canvas_provider.types import JSONObject, JSONValue
+from canvas_provider.types import MISSING, JSONObject, JSONValue
 
 __all__ = ["Extension", "LogLine", "Status", "Workbench"]
-
-JOIN_DEADLINE: Final = 30.0
-"""Seconds from the launch to `session.resume`; the rule of Copilot CLI 1.0.102."""
-
-RELOAD_GRACE: Final = 5.0
-"""Seconds from SIGTERM to SIGKILL at a reload; the rule of Copilot CLI 1.0.102."""
-
-EXIT_GRACE: Final = 0.5
-"""Seconds between the end of the connection and the end of the process."""
 
 FIRST_INSTANCE: Final = "main"
 """The instance that is opened unasked: the same at every start, so that its state is found."""
 
 MAX_LOG: Final = 2000
 
+ANSWER_IN: Final = 5.0
+"""Seconds for what only we ask of an extension."""
+
+MEMORY: Final = "CANVAS_PROVIDER_MEMORY_DIRECTORY"
+
 Listener = Callable[[str, JSONObject], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Extension:
-    """What is developed."""
-
-    script: Path
-    """Absolute."""
-    name: str
-    python: str = sys.executable
-    """The interpreter that runs it."""
-
-    @property
-    def id(self) -> str:
-        return f"project:{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """How the extension's process is doing."""
-
-    phase: Literal["starting", "ready", "failed", "stopped"]
-    detail: str = ""
-    """Why, in plain words."""
-    pid: int | None = None
-
-    def describe(self) -> JSONObject:
-        return {"phase": self.phase, "detail": self.detail, "pid": self.pid}
-
-
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    """One line for a reader."""
-
-    source: Literal["stderr", "session", "host"]
-    level: Literal["info", "warning", "error"]
-    text: str
-    time: float
-    """Unix seconds."""
-
-    def describe(self) -> JSONObject:
-        return {"source": self.source, "level": self.level, "text": self.text, "time": self.time}
 
 
 class Workbench:
     """Call `start()`, and `aclose()` in the end.
 
-    Listeners get a kind and its data: `status`, `canvases` (everything declared and open),
-    `traffic` (one message) and `log` (one line), in order.
+    Listeners get a kind and its data, in order: `status`, `canvases` (everything declared and
+    open), `contributions` (tools, commands, hooks), `traffic` (one message), `log` (one line),
+    `pages` (`instances`: whose frames are to be loaded again) and `sources` (where the running code
+    comes from).
+
+    Args:
+        workspace_path: a folder of the host's own, private, emptied by its owner in the end. What
+            a MemoryStore of the extension holds is kept there meanwhile.
+        copilot_home: where the extension finds what Copilot keeps for a user; None: at the usual
+            place.
+        session_file: where the session is remembered for the next start; None: nowhere.
     """
 
     def __init__(
-        self, extension: Extension, *, working_directory: str, workspace_path: str
+        self,
+        extension: Extension,
+        *,
+        working_directory: str,
+        workspace_path: str,
+        copilot_home: Path | None = None,
+        session_file: SessionFile | None = None,
     ) -> None:
         self.extension = extension
-        self.runtime = Runtime(working_directory=working_directory, workspace_path=workspace_path)
-        self.status = Status("stopped")
+        self._file = session_file
+        self._memory = Path(workspace_path, "memory")
+        before = None if session_file is None else session_file.read()
+        self.runtime = Runtime(
+            working_directory=working_directory,
+            workspace_path=workspace_path,
+            session_id=None if before is None else before.session_id,
+            records=() if before is None else before.records,
+        )
         self.traffic = TrafficLog()
         self.log: deque[LogLine] = deque(maxlen=MAX_LOG)
+        self.sources: JSONObject = {}
+        """`modules` and `pages`: the paths that the extension told last; empty if it never did."""
         self._listeners: list[Listener] = []
         self._instances: dict[str, JSONObject] = {}
-        self._process: ExtensionProcess | None = None
-        self._run: asyncio.Task[None] | None = None
-        self._changing = asyncio.Lock()
-        self._is_stopping = False
-        self._is_closed = False
-        self._reloading: asyncio.Task[None] | None = None
+        self._show_records()
+        environment = {MEMORY: str(self._memory)}
+        if copilot_home is not None:
+            environment["COPILOT_HOME"] = str(copilot_home)
+        self._supervisor = Supervisor(
+            extension,
+            self.runtime,
+            environment=environment,
+            note_status=self._note_status,
+            log=self.add_log,
+        )
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_reload_asked = False
         self.runtime.conversation.reload = self._begin_reload
         self.runtime.subscribe(self._note_event)
         self.runtime.subscribe_messages(self._note_message)
+
+    @property
+    def status(self) -> Status:
+        """How the extension's process is doing."""
+        return self._supervisor.status
 
     def subscribe(self, listener: Listener) -> None:
         """Call `listener` with everything that happens from now on."""
@@ -131,139 +124,124 @@ class Workbench:
             "status": self.status.describe(),
             "log": [line.describe() for line in self.log],
             "traffic": [entry.describe() for entry in self.traffic.entries],
+            "contributions": self.runtime.contributions.describe(),
             **self._describe_canvases(),
         }
+
+    # Its life.
 
     async def start(self, *, open_canvas: bool = True) -> None:
         """Start the extension, and open its canvas if that is wished and needs no decision.
 
         Returns when it is ready or has failed; `status` says which, and nothing is raised for what
-        an author can get wrong.
+        an author can get wrong. What the session had open before comes back instead.
         """
-        async with self._changing:
-            await self._launch()
-        # Not within the lock: an extension may never answer, and a reload has to be possible then.
-        if open_canvas and self.status.phase == "ready":
+        await self._supervisor.start()
+        if open_canvas and self.status.phase == "ready" and not self.runtime.records():
             await self._open_only_canvas()
 
-    async def reload(self) -> None:
-        """End the extension and start it again; its instances are opened again with their input."""
-        async with self._changing:
-            await self._stop(RELOAD_GRACE)
-            await self._launch()
+    async def reload(self, grace: float = RELOAD_GRACE) -> None:
+        """End the extension and start it again; its instances are opened again with their input.
 
-    def _begin_reload(self) -> None:
-        """Reload on behalf of the extension, which cannot wait for its own end."""
-        if self._reloading is None or self._reloading.done():
-            self._reloading = asyncio.ensure_future(self.reload())
+        Args:
+            grace: seconds that it gets to end.
+        """
+        await self._supervisor.restart(grace)
+
+    async def resume_cold(self) -> None:
+        """End everything, and go on as Copilot does when it resumes the session another day.
+
+        Instances are opened again with the input they were opened with first, and what was in
+        memory only is gone, a MemoryStore's documents included.
+        """
+        await self._supervisor.restart(RELOAD_GRACE, self._forget)
 
     async def aclose(self, grace: float) -> None:
         """End everything, within about `grace` seconds; nothing can be started any more."""
-        self._is_closed = True
-        await self._stop(grace)
-        # A reload that was under way sees that, and starts nothing.
-        async with self._changing:
-            await self._stop(grace)
-        if self._reloading is not None:
-            await asyncio.wait([self._reloading])
+        await self._supervisor.aclose(grace)
+        while self._tasks:
+            await asyncio.wait(self._tasks)
         await self.runtime.aclose()
 
-    # The process.
+    # Faults. Each raises HostRefusal where it makes no sense.
 
-    async def _launch(self) -> None:
-        if self._is_closed:
-            return
-        self._is_stopping = False
-        self._set_status(Status("starting"))
-        extension = self.extension
-        try:
-            self._process = process = await ExtensionProcess.start(
-                extension.script,
-                working_directory=self.runtime.working_directory,
-                environment=create_environment(extension.script, self.runtime.session_id),
-                on_stderr=lambda line: self.add_log("stderr", "info", line),
-                python=extension.python,
-            )
-        except OSError as error:
-            self._fail(f"The extension could not be started: {error}")
-            return
-        if self._is_closed:  # meanwhile
-            await process.stop(0)
-            await process.transport.aclose()
-            return
-        self._set_status(replace(self.status, pid=process.pid))
-        link = await self.runtime.attach(
-            process.transport,
-            extension_id=extension.id,
-            extension_name=extension.name,
-            extension_directory=str(extension.script.parent),
+    async def kill(self) -> None:
+        """Kill the process, as `kill -9` does. It stays dead until a reload."""
+        await self._supervisor.kill()
+
+    def hold(self) -> None:
+        """Let the extension seem to hang: what it says is held back until `release`."""
+        self._supervisor.hold()
+
+    def release(self) -> None:
+        """Let go of what was held back. Idempotent."""
+        self._supervisor.release()
+
+    async def drop_streams(self, instance_id: str) -> int:
+        """Cut the event streams of an instance's pages; return how many pages had one."""
+        params: JSONObject = {"instanceId": instance_id}
+        answer = await self._ask(DevelopmentMethod.DROP_STREAMS, params)
+        dropped = answer.get("dropped") if isinstance(answer, dict) else None
+        if not isinstance(dropped, int):
+            raise HostRefusal("Only pages that canvas_provider serves can lose their stream here.")
+        return dropped
+
+    async def add_panel(self, instance_id: str) -> OpenCanvas:
+        """Show an instance in one panel more, which opens it again as every host does."""
+        instance = self._find(instance_id)
+        self._show_panels(instance_id, 1)
+        return await self.runtime.open(
+            str(instance["canvasId"]),
+            instance_id,
+            instance.get("input", MISSING),
+            str(instance["extensionId"]),
         )
-        settled = asyncio.Event()
-        self._run = asyncio.create_task(self._supervise(process, link, settled))
-        await settled.wait()
 
-    async def _supervise(
-        self, process: ExtensionProcess, link: ProviderLink, settled: asyncio.Event
-    ) -> None:
-        """See one run of the extension through to its end."""
+    def remove_panel(self, instance_id: str) -> None:
+        """Show an instance in one panel less; the last one ends with the instance only."""
+        self._find(instance_id)
+        self._show_panels(instance_id, -1)
+
+    # What an agent or a person does beside canvases.
+
+    async def call_tool(self, name: str, arguments: JSONValue) -> JSONValue:
+        """Call a tool as the agent would; see `Contributions`."""
+        return await self.runtime.contributions.call_tool(name, arguments)
+
+    async def run_command(self, name: str, args: str = "") -> None:
+        """Run a slash command as the person would; see `Contributions`."""
+        await self.runtime.contributions.run_command(name, args)
+
+    def reload_pages(self) -> None:
+        """Have the frames of every instance loaded again; the extension notices nothing else."""
+        self._tell("pages", {"instances": list(self._instances)})
+
+    def add_log(self, source: Source, level: Level, text: str) -> None:
+        """Remember a line and show it to everybody."""
+        line = LogLine(source, level, text, time.time())
+        self.log.append(line)
+        self._tell("log", line.describe())
+
+    # Details.
+
+    def _begin_reload(self) -> None:
+        """Reload on behalf of the extension, which cannot wait for its own end."""
+        if not self._is_reload_asked:
+            self._is_reload_asked = True
+            self._spawn(self._reload_once())
+
+    async def _reload_once(self) -> None:
         try:
-            reason = await self._wait_joined(link)
-            if reason is None:
-                self._set_status(replace(self.status, phase="ready"))
-                settled.set()
-                await link.wait_closed()
-            ended = await self._end(process, link)
-            if not self._is_stopping:
-                self._fail(reason or ended)
+            await self.reload()
         finally:
-            settled.set()
+            self._is_reload_asked = False
 
-    async def _wait_joined(self, link: ProviderLink) -> str | None:
-        """Wait for the join; return why there is none, empty if the process tells by its end."""
-        try:
-            async with asyncio.timeout(JOIN_DEADLINE):
-                await link.wait_joined()
-        except HostRefusal as refusal:
-            return f"The session refused what the extension declares: {refusal.message}"
-        except ConnectionClosed:
-            return ""
-        except TimeoutError:
-            return (
-                f"The extension did not join the session within {JOIN_DEADLINE:.0f} seconds. "
-                "Does it call run() or join_session()? Does it do slow work before that?"
-            )
-        return None
-
-    async def _end(self, process: ExtensionProcess, link: ProviderLink) -> str:
-        """Wait for the end of a process whose connection has ended, or bring it about."""
-        code: int | None = None
-        with suppress(TimeoutError):
-            async with asyncio.timeout(EXIT_GRACE):
-                code = await process.wait()
-        await process.stop(EXIT_GRACE)
-        await link.aclose()
-        await link.wait_closed()
-        self.traffic.forget_pending(link.extension_id)
-        if code is None:
-            return (
-                "The connection broke while the extension was running. Something that is no "
-                "message was written to its standard output, or that was closed."
-            )
-        when = "" if link.is_joined else " before it had joined the session"
-        text = f"The extension ended{when} ({describe_exit(code)})."
-        if code == 0 and not link.is_joined:
-            text += " Does it call run(canvas) as its last line?"
-        return text
-
-    async def _stop(self, grace: float) -> None:
-        self._is_stopping = True
-        if self._process is not None:
-            await self._process.stop(grace)
-        if self._run is not None:
-            # Whoever waits may give up; what is waited for goes on.
-            await asyncio.shield(self._run)
-        self._process = self._run = None
-        self._set_status(Status("stopped"))
+    def _forget(self) -> None:
+        self.runtime.resume_cold()
+        self._instances.clear()
+        self._show_records()
+        shutil.rmtree(self._memory, ignore_errors=True)
+        self._tell("canvases", self._describe_canvases())
 
     async def _open_only_canvas(self) -> None:
         canvases = self.runtime.list()
@@ -274,26 +252,35 @@ class Workbench:
         except HostRefusal as refusal:
             self.add_log("host", "error", str(refusal))
 
-    # What is seen.
+    async def _ask(self, method: DevelopmentMethod, params: JSONObject) -> JSONValue:
+        """Ask what only our own extensions know; None from others."""
+        link = self._supervisor.link
+        if link is None:
+            raise HostRefusal("The extension is not running.")
+        try:
+            async with asyncio.timeout(ANSWER_IN):
+                return await link.peer.request(method, params)
+        except RemoteError:
+            return None
+        except (ConnectionClosed, TimeoutError):
+            raise HostRefusal("The extension does not answer.") from None
 
-    def add_log(
-        self,
-        source: Literal["stderr", "session", "host"],
-        level: Literal["info", "warning", "error"],
-        text: str,
-    ) -> None:
-        """Remember a line and show it to everybody."""
-        line = LogLine(source, level, text, time.time())
-        self.log.append(line)
-        self._tell("log", line.describe())
+    async def _take_sources(self) -> None:
+        with suppress(HostRefusal):
+            answer = await self._ask(DevelopmentMethod.SOURCES, {})
+            if isinstance(answer, dict):
+                self.sources = answer
+                self._tell("sources", answer)
 
-    def _fail(self, detail: str) -> None:
-        self.add_log("host", "error", detail)
-        self._set_status(Status("failed", detail))
-
-    def _set_status(self, status: Status) -> None:
-        self.status = status
+    def _note_status(self, status: Status) -> None:
+        if status.phase == "starting":
+            # The next connection counts its requests from 0 again.
+            self.traffic.forget_pending(self.extension.id)
         self._tell("status", status.describe())
+        if status.phase == "ready" and not status.is_held:
+            self._spawn(self._take_sources())
+        if status.phase != "starting":
+            self._tell("contributions", self.runtime.contributions.describe())
 
     def _note_message(self, message: Message) -> None:
         self._tell("traffic", self.traffic.record(message, time.time()).describe())
@@ -302,19 +289,41 @@ class Workbench:
         data = cast(JSONObject, event.get("data") or {})
         match event["type"]:
             case CanvasEvent.OPENED:
-                self._instances[str(data["instanceId"])] = {**data, "isReady": True}
+                self._show(str(data["instanceId"]), {**data, "isReady": True})
             case CanvasEvent.UNAVAILABLE:
                 instance_id = str(data["instanceId"])
-                self._instances[instance_id] = {**self._instances[instance_id], "isReady": False}
+                self._show(instance_id, {**self._instances[instance_id], "isReady": False})
             case CanvasEvent.CLOSED:
                 self._instances.pop(str(data["instanceId"]), None)
+            case CanvasEvent.RECORDED | CanvasEvent.REMOVED if self._file is not None:
+                self._file.write(self.runtime.session_id, self.runtime.records())
             case "session.info" | "session.warning" | "session.error" as name:
-                level = cast(Literal["info", "warning", "error"], name.removeprefix("session."))
+                level = cast(Level, name.removeprefix("session."))
                 self.add_log("session", level, str(data.get("message", "")))
             case "user.message":
                 self.add_log("session", "info", f"Prompt to the agent: {data.get('content')}")
         if event["type"].startswith("session.canvas."):
             self._tell("canvases", self._describe_canvases())
+
+    def _show_records(self) -> None:
+        """Show what the session had open before as waiting to come back."""
+        for record in self.runtime.records():
+            self._show(record["instanceId"], {**cast(JSONObject, record), "isReady": False})
+
+    def _show(self, instance_id: str, instance: JSONObject) -> None:
+        panels = self._instances.get(instance_id, {}).get("panels", 1)
+        self._instances[instance_id] = {**instance, "panels": panels}
+
+    def _show_panels(self, instance_id: str, more: int) -> None:
+        instance = self._instances[instance_id]
+        panels = max(1, cast(int, instance["panels"]) + more)
+        self._instances[instance_id] = {**instance, "panels": panels}
+        self._tell("canvases", self._describe_canvases())
+
+    def _find(self, instance_id: str) -> JSONObject:
+        if instance_id not in self._instances:
+            raise HostRefusal(f'Canvas instance "{instance_id}" is not open.')
+        return self._instances[instance_id]
 
     def _describe_canvases(self) -> JSONObject:
         return {
@@ -325,3 +334,8 @@ class Workbench:
     def _tell(self, kind: str, data: JSONObject) -> None:
         for listener in self._listeners:
             listener(kind, data)
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -81,6 +81,12 @@ class EventStream:
             for page in tuple(self._pages):
                 page.end(last)
 
+    def cut(self) -> int:
+        """Break every stream off, as a bad line would; return how many. Pages may come back."""
+        for page in tuple(self._pages):
+            page.end(b"")
+        return len(self._pages)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._last is not None:
             await send_error(send, 410, "closing", "This canvas is closed.")

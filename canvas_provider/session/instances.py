@@ -8,6 +8,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
 from canvas_provider.canvas.context import CanvasContext, Opened
@@ -22,10 +23,10 @@ from canvas_provider.protocol.copilot import (
     CanvasOpenParams,
     CanvasOpenResult,
 )
+from canvas_provider.session.memory import Memory
 from canvas_provider.session.prompts import Panel
 from canvas_provider.session.view import InstanceSession
 from canvas_provider.session.watch import PageWatch
-from canvas_provider.state.memory import MemoryStore
 from canvas_provider.state.registry import StateRegistry
 from canvas_provider.state.store import Store
 from canvas_provider.types import MISSING, JSONObject, JSONValue, Missing
@@ -43,6 +44,9 @@ class Served(Protocol):
     @property
     def visited(self) -> bool:
         """Whether anybody has asked for it."""
+
+    def drop_streams(self) -> int:
+        """Break every event stream off, and return how many."""
 
     async def aclose(self, reason: Literal["closed", "shutdown"]) -> None:
         """End its event streams with `closed` and this reason, then free the port."""
@@ -81,6 +85,7 @@ class Instances:
         reopen: Callable[[Instance, JSONValue | Missing], Awaitable[object]],
         slow_after: float,
         pages: PageWatch,
+        memory_directory: Path | None = None,
     ) -> None:
         self._canvases = canvases
         self._serve = serve
@@ -92,7 +97,7 @@ class Instances:
         self._entries: dict[str, _Entry] = {}
         self._leaving: set[_Entry] = set()
         self._ended = False
-        self._memory = MemoryStore()
+        self._memory = Memory(canvases, memory_directory)
         self._registries: dict[tuple[int, str], tuple[Store, StateRegistry]] = {}
         """By the store's identity, so the store is held on to."""
 
@@ -160,6 +165,11 @@ class Instances:
             await self._take_off_air(entry, "closed")
         finally:
             self._leaving.discard(entry)
+
+    def drop_streams(self, instance_id: str) -> int:
+        """Break off the event streams of an instance's pages, and return how many."""
+        entry = self._entries.get(instance_id)
+        return 0 if entry is None or entry.served is None else entry.served.drop_streams()
 
     async def aclose(self) -> None:
         """Take every page off the air, leave every lifespan, flush and close the stores."""
@@ -281,7 +291,8 @@ class Instances:
                 raise
 
     def _registry(self, context: CanvasContext[Any]) -> StateRegistry:
-        store: Store = self._canvases[context.canvas_id].store_for(context) or self._memory
+        canvas = self._canvases[context.canvas_id]
+        store = self._memory.pick(canvas.id, canvas.store_for(context))
         extension = context.extension_id.rpartition(":")[2]
         name = re.sub(r"[^\w.-]+", "-", extension).lstrip(".") or "canvas"
         known = self._registries.get((id(store), name))

@@ -27,6 +27,7 @@ from canvas_provider.protocol.copilot import (
     Method,
     SessionResumeResult,
 )
+from canvas_provider.protocol.development import PREFIX
 from canvas_provider.session.api import SessionAPI, SessionParts
 from canvas_provider.session.events import EVERY_EVENT
 from canvas_provider.session.handshake import Handshake
@@ -110,11 +111,13 @@ class Session(SessionAPI):
             reopen=self._open_again,
             slow_after=handshake.settings.slow_action,
             pages=self._pages,
+            memory_directory=handshake.settings.memory_directory,
         )
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closing: asyncio.Task[None] | None = None
         self._closed = asyncio.Event()
         self._waiting = 0
+        self._is_resumed = False
         self._callbacks = self._contribute()
 
     def _contribute(self) -> "Callbacks | None":
@@ -142,6 +145,8 @@ class Session(SessionAPI):
         self._spawn(self._close_with_connection())
         connected = self._peer.response_to(self._handshake.connect_id)
         resumed = self._peer.response_to(self._handshake.resume_id)
+        # In the order of messages: an open right behind the answer is none that restores.
+        resumed.add_done_callback(self._note_resumed)
         # Both, or the error of the one nobody looked at would be reported as forgotten.
         await asyncio.wait((connected, resumed))
         try:
@@ -164,6 +169,9 @@ class Session(SessionAPI):
             raise JoinError("the connection to Copilot closed before the join was done") from None
         if self._callbacks is not None:
             await self._callbacks.joined()
+
+    def _note_resumed(self, _: object) -> None:
+        self._is_resumed = True
 
     def _take_environment(self, resumed: SessionResumeResult) -> None:
         """Put what was granted where the program looks for it, and nowhere else."""
@@ -255,6 +263,10 @@ class Session(SessionAPI):
     async def _answer(self, method: str, params: JSONObject) -> JSONValue:
         fields = _CALL_FIELDS.get(cast(Method, method))
         if fields is None:
+            if method.startswith(PREFIX):
+                from canvas_provider.session.development import answer
+
+                return answer(method, params, self._handshake.canvases, self._instances)
             if self._callbacks is not None:
                 return await self._callbacks.answer(method, params)
             raise MethodNotFound(method)
@@ -268,7 +280,7 @@ class Session(SessionAPI):
                 return await self._instances.invoke(cast(CanvasActionInvokeParams, params))
             if method == Method.CANVAS_OPEN:
                 opened = await self._instances.open(
-                    cast(CanvasOpenParams, params), restoring=not self.joined
+                    cast(CanvasOpenParams, params), restoring=not self._is_resumed
                 )
                 return cast(JSONValue, opened)
             await self._instances.close(cast(CanvasCloseParams, params))

@@ -76,6 +76,10 @@ class InstanceApp:
         """End every event stream with `closed` and this reason. Idempotent."""
         self._site.feed.close(reason)
 
+    def drop_streams(self) -> int:
+        """Break every event stream off, and return how many. Pages come back by themselves."""
+        return self._site.feed.stream.cut()
+
 
 def create_app(instance: "Instance", *, token: Token, host: str) -> InstanceApp:
     """Create the app of an instance that is reached at `http://HOST/TOKEN/`."""

@@ -54,6 +54,10 @@ class Served:
         """Whether anybody has asked for it."""
         return self._app.visited
 
+    def drop_streams(self) -> int:
+        """Break every event stream off, and return how many. Pages come back by themselves."""
+        return self._app.drop_streams()
+
     async def aclose(
         self, reason: Literal["closed", "shutdown"] = "closed", *, grace: float = 0.25
     ) -> None:

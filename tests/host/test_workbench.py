@@ -2,66 +2,16 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from canvas_provider.host.registry import HostRefusal
-from canvas_provider.host.workbench import Extension, Workbench
-from canvas_provider.types import JSONObject, JSONValue
+from canvas_provider.types import JSONValue
+from tests.support.bench import workbench
 from tests.support.scripted import BOARD, RUN, write_extension
 
 pytestmark = pytest.mark.process
-
-
-FORKING: JSONObject = {"phase": "starting", "detail": "", "pid": None}
-
-
-class Watched:
-    """A workbench and what it told, in order."""
-
-    def __init__(self, bench: Workbench) -> None:
-        self.bench = bench
-        self.told: list[tuple[str, JSONObject]] = []
-        self._news = asyncio.Event()
-        bench.subscribe(self._hear)
-
-    def _hear(self, kind: str, data: JSONObject) -> None:
-        self.told.append((kind, data))
-        self._news.set()
-
-    @property
-    def phase(self) -> str:
-        return self.bench.status.phase
-
-    async def wait_until(self, is_true: Callable[[], bool]) -> None:
-        """Wait for something that is told of."""
-        async with asyncio.timeout(20):
-            while not is_true():
-                self._news.clear()
-                await self._news.wait()
-
-    def log(self, source: str) -> list[str]:
-        return [line.text for line in self.bench.log if line.source == source]
-
-    def instances(self) -> list[JSONObject]:
-        instances = self.bench.describe()["instances"]
-        assert isinstance(instances, list)
-        return instances  # type: ignore[return-value]  # that is what they are
-
-
-@asynccontextmanager
-async def workbench(folder: Path, source: str = BOARD + RUN) -> AsyncIterator[Watched]:
-    script = write_extension(folder / "board", source)
-    extension = Extension(script, "board")
-    bench = Workbench(extension, working_directory=str(folder), workspace_path=str(folder))
-    try:
-        async with asyncio.timeout(40):
-            yield Watched(bench)
-    finally:
-        await bench.aclose(2)
 
 
 async def test_the_only_canvas_that_needs_no_input_opens_by_itself(tmp_path: Path) -> None:
@@ -185,7 +135,7 @@ async def test_an_extension_that_never_joins_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Specification: facts 2.1."""
-    monkeypatch.setattr("canvas_provider.host.workbench.JOIN_DEADLINE", 0.3)
+    monkeypatch.setattr("canvas_provider.host.supervisor.JOIN_DEADLINE", 0.3)
     async with workbench(tmp_path, "import time\ntime.sleep(60)\n") as it:
         await it.bench.start()
         assert it.phase == "failed"
@@ -244,7 +194,10 @@ async def test_closing_during_a_reload_starts_nothing(tmp_path: Path) -> None:
         assert it.phase == "stopped"
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
-        assert sum(data == FORKING for _, data in it.told) == 1
+        assert [data["pid"] for _, data in it.told if data.get("phase") == "starting"] == [
+            None,
+            pid,
+        ]
 
 
 async def test_what_the_extension_logs_and_asks_is_shown(tmp_path: Path) -> None:

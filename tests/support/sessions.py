@@ -25,6 +25,9 @@ class NoServed:
         self.ended: list[str] = []
         self.visited = False
 
+    def drop_streams(self) -> int:
+        return 0
+
     async def aclose(self, reason: str) -> None:
         self.ended.append(reason)
 
