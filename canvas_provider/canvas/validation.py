@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from canvas_provider.canvas.fastcheck import compile_check
+from canvas_provider.canvas.surrogates import HalfPair
 from canvas_provider.errors import InvalidInput
 from canvas_provider.types import JSONValue
 
@@ -43,6 +44,7 @@ class InputRefused(Exception):
 
 
 _ROOT: Final = "(root)"
+_HALF: Final = HalfPair((), in_key=False)
 
 
 def to_place(path: Iterable[str | int]) -> str:
@@ -57,7 +59,9 @@ class Validator:
     def __init__(self, schema: JSONValue, subject: str) -> None:
         self._schema = schema
         self._subject = subject
-        self._fits = compile_check(schema)
+        fits = compile_check(schema)
+        # Where a `HalfPair` would fit, as anything does, the slow way is to find it.
+        self._fits = None if fits is not None and fits(_HALF) else fits
         self._explain: Callable[[JSONValue], list[Problem]] | None = None
 
     def check(self, value: JSONValue) -> None:
@@ -77,6 +81,11 @@ class Validator:
 
     def problems(self, value: JSONValue) -> list[Problem]:
         """Return all that is wrong with `value`, as jsonschema sees it."""
+        if isinstance(value, HalfPair):
+            # Only a parser makes one, in the place of a whole input: never within JSON.
+            what = "has a key" if value.in_key else "is text"
+            text = f"{what} with half of a surrogate pair, which is not Unicode"
+            return [Problem(to_place(value.path), text)]
         if self._explain is None:
             # jsonschema costs tens of milliseconds: only a process that needs it pays.
             from canvas_provider.canvas.complaint import create_explain

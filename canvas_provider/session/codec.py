@@ -4,10 +4,12 @@ Loaded after the handshake. Results are checked to be JSON before they come here
 `to_json` writes a bare NaN.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pydantic_core import from_json, to_json
 
+from canvas_provider.canvas.surrogates import find_half_pair
+from canvas_provider.protocol.copilot import Method
 from canvas_provider.types import JSONValue
 from canvas_provider.wire.connection import decode_json
 
@@ -29,5 +31,13 @@ def _loads(body: bytes) -> JSONValue:
     except ValueError:
         # It refuses what a JavaScript runtime can well send: half a surrogate pair, and what is
         # nested 200 deep. Read, it is for the checks of an input to refuse, by name.
-        return decode_json(body)
+        value = decode_json(body)
+        if isinstance(value, dict) and value.get("method") in _CALLS:
+            params = value.get("params")
+            if isinstance(params, dict) and (found := find_half_pair(params.get("input"))):
+                params["input"] = found  # type: ignore[assignment]  # it is for `Validator` only
     return value
+
+
+_CALLS: Final = (Method.CANVAS_OPEN, Method.CANVAS_ACTION_INVOKE)
+"""What has an input that is stored, not only looked at."""
