@@ -12,7 +12,7 @@ from typing import Self
 
 from canvas_provider.errors import DeclarationError
 
-__all__ = ["Settings", "copilot_home"]
+__all__ = ["Settings", "copilot_home", "state_home"]
 
 PREFIX = "CANVAS_PROVIDER_"
 
@@ -66,6 +66,14 @@ def _positive(name: str, text: str, whole: bool) -> int | float:
         kind = "whole number" if whole else "number"
         raise DeclarationError(f"{name} must be a positive {kind}, such as 5: unset it or fix it")
     return number
+
+
+def state_home() -> Path:
+    """Where programs of this user keep what they want to find again, such as open panels."""
+    if os.name == "nt" and (given := os.environ.get("LOCALAPPDATA")):
+        return Path(given)
+    given = os.environ.get("XDG_STATE_HOME")
+    return Path(given) if given else Path.home() / ".local" / "state"
 
 
 def copilot_home() -> Path:

@@ -23,6 +23,7 @@ def _clean_environment(
     for name in ("SESSION_ID", "EXTENSION_PATH", "COPILOT_EXTENSION_PARENT_PID"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COPILOT_HOME", str(tmp_path_factory.mktemp("copilot-home")))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state-home")))
 
 
 @pytest.hookimpl(wrapper=True)

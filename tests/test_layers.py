@@ -58,7 +58,7 @@ LAYERS: Final = {
     "sdk": Layer({"wire", "protocol", "canvas", "web", "session"}, {"copilot"}),
     "ahp": Layer({"host", "wire", "protocol"}, {"aiohttp"}),
     "testing": Layer(CORE | {"ahp", "cli"}, {"httpx", "starlette"}, {"pytest": "testing.plugin"}),
-    "cli": Layer(CORE | {"", "ahp", "sdk"}, {"click", "watchfiles"}),
+    "cli": Layer(CORE | {"", "ahp", "sdk"}, {"click"}, {"watchfiles": "cli.watching"}),
 }
 
 ROOT: Final = {"", "__main__"}

@@ -10,15 +10,18 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import click
 
+from canvas_provider.cli.place import Place
 from canvas_provider.cli.source import SCRIPT, default_name
+from canvas_provider.cli.watching import watch_folders
+from canvas_provider.host.hot_reload import HotReload
 from canvas_provider.host.panel.server import PanelServer
 from canvas_provider.host.workbench import Extension, Workbench
 from canvas_provider.serving.server import LoopbackServers
-from canvas_provider.types import JSONObject
+from canvas_provider.types import JSONObject, JSONValue
 
 __all__ = ["dev", "find_extension"]
 
@@ -34,18 +37,39 @@ INTERRUPTED: Final = 130
     "--port", type=click.IntRange(0, 65535), default=0, help="The panel's. [default: any]"
 )
 @click.option("--no-browser", is_flag=True, help="Print the panel's address, and open nothing.")
-def dev(path: Path, port: int, no_browser: bool) -> None:
+@click.option("--no-reload", is_flag=True, help="Do not start it again when a file is saved.")
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIRECTORY",
+    help="Where it stores what it keeps: ~/.copilot for that of Copilot. [default: its own]",
+)
+@click.option("--fresh", is_flag=True, help="Forget which panels were open. Stored state stays.")
+def dev(
+    path: Path, port: int, no_browser: bool, no_reload: bool, state: Path | None, fresh: bool
+) -> None:
     """Run PATH, a .py file or a folder with extension.py, and show it in the browser.
 
     It runs as it would in Copilot: as a child process, with the current directory as its project.
+    It is started again when you save its code, and its pages are loaded again when you save them.
     Press Ctrl-C to end it.
     """
     extension = find_extension(path)
+    place = Place.of(extension, Path.cwd(), state)
+    if fresh:
+        place.session_file.forget()
+    options = _Options(port, open_browser=not no_browser, reload=not no_reload)
     runner = asyncio.Runner()
     # Until the loop is closed: an impatient Ctrl-C in between would leave threads that never end.
     with _interrupts(runner.get_loop()) as stop, runner:
-        runner.run(_serve(extension, port, stop, open_browser=not no_browser))
+        runner.run(_serve(extension, place, options, stop))
     raise SystemExit(INTERRUPTED)
+
+
+class _Options(NamedTuple):
+    port: int
+    open_browser: bool
+    reload: bool
 
 
 def find_extension(path: Path) -> Extension:
@@ -63,25 +87,34 @@ def find_extension(path: Path) -> Extension:
 
 
 async def _serve(
-    extension: Extension, port: int, stop: asyncio.Event, *, open_browser: bool
+    extension: Extension, place: Place, options: _Options, stop: asyncio.Event
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="canvas-provider-") as workspace:
-        bench = Workbench(extension, working_directory=str(Path.cwd()), workspace_path=workspace)
-        bench.subscribe(_show)
+        bench = Workbench(
+            extension,
+            working_directory=str(Path.cwd()),
+            workspace_path=workspace,
+            copilot_home=place.copilot_home,
+            session_file=place.session_file,
+        )
+        bench.subscribe(_Terminal(options.reload).show)
         try:
-            panel = await PanelServer.start(bench, LoopbackServers(), port=port)
+            panel = await PanelServer.start(bench, LoopbackServers(), port=options.port)
         except OSError as error:
-            text = f"Port {port} cannot be used: {error.strerror}. Choose another, or leave it out."
-            raise click.ClickException(text) from None
-        _greet(extension, panel.url)
-        if open_browser and _has_display():
+            text = f"Port {options.port} cannot be used: {error.strerror}. "
+            raise click.ClickException(text + "Choose another, or leave it out.") from None
+        _greet(extension, panel.url, place)
+        if options.open_browser and _has_display():
             # A daemon, because some browsers keep this call until they are closed.
             threading.Thread(target=webbrowser.open, args=(panel.url,), daemon=True).start()
+        hot = HotReload(bench, watch_folders)
+        if options.reload:
+            hot.start()
         starting = asyncio.create_task(bench.start())
         await stop.wait()
         starting.cancel()
         await asyncio.wait([starting])
-        await asyncio.gather(bench.aclose(STOP_GRACE), panel.aclose())
+        await asyncio.gather(hot.aclose(), bench.aclose(STOP_GRACE), panel.aclose())
 
 
 @contextmanager
@@ -113,20 +146,29 @@ def _has_display() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _greet(extension: Extension, url: str) -> None:
+def _greet(extension: Extension, url: str, place: Place) -> None:
     click.echo(f"\n  {click.style(extension.name, bold=True)} in the development host\n")
     click.echo(f"  {click.style(url, fg='cyan', underline=True)}\n")
+    click.echo(f"  What it stores is in {place.copilot_home}\n")
     click.echo("  Press Ctrl-C to end.\n")
 
 
-def _show(kind: str, data: JSONObject) -> None:
-    """Say in the terminal what somebody without the panel would miss."""
-    if kind == "status" and data["phase"] == "ready":
-        click.secho(f"  ready (process {data['pid']})", fg="green")
-    elif kind == "status" and data["phase"] == "failed":
-        click.echo("  Fix it, then reload it in the panel.")
-    elif kind == "log" and data["source"] == "stderr":
-        click.echo(f"{click.style('  │ ', dim=True)}{data['text']}", err=True)
-    elif kind == "log":
-        color = {"error": "red", "warning": "yellow"}.get(str(data["level"]))
-        click.secho(f"  {data['text']}", fg=color, err=True)
+class _Terminal:
+    """Says what somebody without the panel would miss."""
+
+    def __init__(self, reloads: bool) -> None:
+        self._advice = "Fix it and save." if reloads else "Fix it, then reload it in the panel."
+        self._ready: JSONValue = None
+
+    def show(self, kind: str, data: JSONObject) -> None:
+        if kind == "status" and data["phase"] == "ready":
+            if data["pid"] != self._ready:
+                click.secho(f"  ready (process {data['pid']})", fg="green")
+            self._ready = data["pid"]
+        elif kind == "status" and data["phase"] == "failed":
+            click.echo(f"  {self._advice}")
+        elif kind == "log" and data["source"] == "stderr":
+            click.echo(f"{click.style('  │ ', dim=True)}{data['text']}", err=True)
+        elif kind == "log":
+            color = {"error": "red", "warning": "yellow"}.get(str(data["level"]))
+            click.secho(f"  {data['text']}", fg=color, err=True)

@@ -9,12 +9,13 @@ import asyncio
 import shutil
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, cast
 
 from canvas_provider.errors import ConnectionClosed, RemoteError
+from canvas_provider.host.changes import drop_bytecode
 from canvas_provider.host.link import Message
 from canvas_provider.host.runtime import HostRefusal, Runtime
 from canvas_provider.host.session_file import SessionFile
@@ -96,7 +97,7 @@ class Workbench:
         )
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_reload_asked = False
-        self.runtime.conversation.reload = self._begin_reload
+        self.runtime.conversation.reload = self._reload_unless_asked
         self.runtime.subscribe(self._note_event)
         self.runtime.subscribe_messages(self._note_message)
 
@@ -140,13 +141,18 @@ class Workbench:
         if open_canvas and self.status.phase == "ready" and not self.runtime.records():
             await self._open_only_canvas()
 
-    async def reload(self, grace: float = RELOAD_GRACE) -> None:
+    async def reload(self, grace: float = RELOAD_GRACE, changed: Collection[Path] = ()) -> None:
         """End the extension and start it again; its instances are opened again with their input.
 
         Args:
             grace: seconds that it gets to end.
+            changed: Python files that are to be compiled anew.
         """
-        await self._supervisor.restart(grace)
+        await self._supervisor.restart(grace, lambda: drop_bytecode(changed))
+
+    def begin_reload(self, grace: float = RELOAD_GRACE, changed: Collection[Path] = ()) -> None:
+        """Reload without waiting for it; `aclose` does."""
+        self._spawn(self.reload(grace, changed))
 
     async def resume_cold(self) -> None:
         """End everything, and go on as Copilot does when it resumes the session another day.
@@ -224,7 +230,7 @@ class Workbench:
 
     # Details.
 
-    def _begin_reload(self) -> None:
+    def _reload_unless_asked(self) -> None:
         """Reload on behalf of the extension, which cannot wait for its own end."""
         if not self._is_reload_asked:
             self._is_reload_asked = True

@@ -18,6 +18,9 @@ from canvas_provider.types import JSONObject, JSONValue
 
 __all__ = ["answer", "list_own_modules"]
 
+INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
+"""Folders of this name hold what was installed, also where another environment's is used."""
+
 OURS: Final = Path(__file__).parents[1]
 
 
@@ -44,7 +47,11 @@ def list_own_modules() -> list[str]:
     """Return the files of imported modules that an author may be editing."""
     installed = [Path(path).resolve() for path in _installed()]
     files = {Path(name).resolve() for name in _files(sys.modules.copy().values())}
-    return sorted(str(file) for file in files if not any(map(file.is_relative_to, installed)))
+    return sorted(
+        str(file)
+        for file in files
+        if INSTALLED.isdisjoint(file.parts) and not any(map(file.is_relative_to, installed))
+    )
 
 
 def _installed() -> Iterator[str]:

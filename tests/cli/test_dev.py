@@ -142,7 +142,7 @@ async def test_a_crash_at_start_is_told_in_plain_words_and_can_be_mended(tmp_pat
         url = await terminal.see(r"http://\S+")
         await terminal.see("No module named 'no_such_package'")
         await terminal.see(r"The extension ended before it had joined the session \(exit code 1\)")
-        await terminal.see("Fix it, then reload it in the panel.")
+        await terminal.see("Fix it and save.")
         script.write_text(BOARD + RUN, encoding="utf-8")
         async with httpx.AsyncClient(base_url=url) as http:
             assert (await http.post("reload", json={})).status_code == 200

@@ -14,6 +14,7 @@ from canvas_provider.host.registry import HostRefusal
 from canvas_provider.host.session_file import SessionFile
 from canvas_provider.types import JSONObject, JSONValue
 from tests.support.bench import Watched, workbench
+from tests.support.processes import gone
 from tests.support.scripted import BOARD, RUN
 
 pytestmark = pytest.mark.process
@@ -66,22 +67,6 @@ def is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-async def gone(pid: int) -> None:
-    """Wait for the end of a process that is no child of ours."""
-    try:
-        fd = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    ended = asyncio.Event()
-    asyncio.get_running_loop().add_reader(fd, ended.set)
-    try:
-        async with asyncio.timeout(5):
-            await ended.wait()
-    finally:
-        asyncio.get_running_loop().remove_reader(fd)
-        os.close(fd)
 
 
 async def test_memory_outlives_the_process_and_not_a_cold_resume(tmp_path: Path) -> None:

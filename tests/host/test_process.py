@@ -17,6 +17,7 @@ from canvas_provider.host.process import (
     describe_exit,
 )
 from canvas_provider.wire.peer import Peer
+from tests.support.processes import gone
 from tests.support.scripted import BOARD, write_extension
 
 pytestmark = pytest.mark.process
@@ -67,23 +68,6 @@ def is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-async def gone(pid: int) -> None:
-    """Wait for the end of a process that is no child of ours: being killed takes it a while."""
-    try:
-        fd = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    loop = asyncio.get_running_loop()
-    ended = asyncio.Event()
-    loop.add_reader(fd, ended.set)
-    try:
-        async with asyncio.timeout(5):
-            await ended.wait()
-    finally:
-        loop.remove_reader(fd)
-        os.close(fd)
 
 
 async def test_the_wire_is_stdin_and_stdout(tmp_path: Path) -> None:
