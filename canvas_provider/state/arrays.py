@@ -69,7 +69,9 @@ class ListNode(list[Any]):
         if not item.lazy:
             return list.__iter__(self)
         if self.__draft_live__:
-            drafts: Iterator[Any] = item.iterate(self, self.__draft_link__.recording.link(self))
+            link = self.__draft_link__.recording.link(self)
+            link.walked = True
+            drafts: Iterator[Any] = item.iterate(self, link)
             return drafts
         return self._iterate_views(item.view)
 

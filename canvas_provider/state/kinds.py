@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from canvas_provider.state.difference import Difference, Inner
 from canvas_provider.state.json import JSON_TYPES, SCALARS, check_key, escape
 from canvas_provider.state.recording import Draft, Element, Link, Log, Recording, is_node, plain
+from canvas_provider.state.tampering import is_intact
 from canvas_provider.types import MISSING, JSONValue
 
 if TYPE_CHECKING:
@@ -93,11 +94,10 @@ class MappingKind:
                 found.compare(old, raw, place)
         return document if len(found.operations) > start else base  # type: ignore[no-any-return]
 
-    def count(self, node: Any, log: Log | None) -> int | None:
+    def is_intact(self, node: Any, log: Log | None, recording: Recording) -> bool:
         base: Any = node.__draft_base__
-        if log is None:
-            return len(base)
-        return len(base) + sum((key in node) - (key in base) for key in log.keys)
+        keys = () if log is None else log.keys
+        return len(node) == len(base) + sum((key in node) - (key in base) for key in keys)
 
     def changed(self, node: Draft, log: Log) -> list[tuple[Any, Element]]:
         return [(name, self.get(node, name)) for name in self._names(node, log)]
@@ -222,8 +222,8 @@ class ListKind:
             return 0, 0
         return log.prefix, len(node) - log.suffix
 
-    def count(self, node: Any, log: Log | None) -> int | None:
-        return len(node.__draft_base__) if log is None or log.prefix is None else log.length
+    def is_intact(self, node: Any, log: Log | None, recording: Recording) -> bool:
+        return is_intact(node, log, recording)
 
     def changed(self, node: Any, log: Log) -> list[tuple[Any, Element]]:
         places: dict[int, None] = dict.fromkeys(range(*self._window(node, log)))

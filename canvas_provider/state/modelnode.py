@@ -41,6 +41,11 @@ class ModelNode:
         # The author's own hook is for the author's own subclasses.
         pass
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        # pydantic writes to the dataclasses that it looks at: the author's is one it may write to.
+        return handler(source.__draft_shape__.model)
+
     def __copy__(self) -> Any:
         node: Any = self
         return node.__draft_shape__.real(plain(node))

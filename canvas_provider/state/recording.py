@@ -76,8 +76,8 @@ class Kind(Protocol):
     def refresh(self, node: Draft, document: JSONValue) -> None:
         """Let a view show `document`, the normal form of what it holds."""
 
-    def count(self, node: Any, log: "Log | None") -> int | None:
-        """Return how many items `node` holds, if nothing was put in past its own methods."""
+    def is_intact(self, node: Any, log: "Log | None", recording: "Recording") -> bool:
+        """Say whether nothing was written to `node`, which has a base, past its own methods."""
 
     def key_of(self, node: Draft, child: Draft) -> str | int | None:
         """Return where `child` is."""
@@ -96,7 +96,7 @@ class Prepared(NamedTuple):
 class Link:
     """What the children of one node know: their parent, and the recording."""
 
-    __slots__ = ("cells", "hints", "latest", "node", "note", "recording")
+    __slots__ = ("cells", "hints", "latest", "node", "note", "recording", "walked")
 
     def __init__(
         self, recording: "Recording", node: Draft | None = None, latest: Draft | None = None
@@ -110,6 +110,8 @@ class Link:
         """The parent that a child was put into last, if that is another."""
         self.hints: dict[int, str | int] | None = None
         """Where a child was when it was opened, by its id; to be checked."""
+        self.walked = False
+        """Whether children were opened in passing, without a hint."""
         self.cells: dict[str, Any] | None = None
         """Decoded values of a model that are no nodes, by field."""
 
@@ -136,7 +138,8 @@ class Recording:
     """All that one change has opened and written."""
 
     __slots__ = (
-        "_moved", "_rendered", "cells", "containers", "guarded", "links", "logs", "nodes", "normal",
+        "_moved", "_rendered", "cells", "containers", "decoded", "guarded", "links", "logs",
+        "nodes", "normal",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -144,6 +147,8 @@ class Recording:
         """Every node of the change. It holds them, so that their ids stay their own."""
         self.containers: list[Draft] = []
         """Those that are dicts or lists and stand for something in the document."""
+        self.decoded: dict[int, list[Element]] = {}
+        """What a list that decodes its items held at first, by its id."""
         self.links: dict[int, Link] = {}
         self.logs: dict[int, Log] = {}
         self.cells: list[tuple[Draft, Any]] = []
@@ -210,9 +215,9 @@ class Recording:
         self._rendered[id(node)] = document
         return document
 
-    def _check_count(self, node: Any) -> None:
+    def _check_intact(self, node: Draft) -> None:
         """Refuse what was written by `list.append(draft, ...)`, as C code does, `heapq` say."""
-        if len(node) != node.__draft_kind__.count(node, self.logs.get(id(node))):
+        if not node.__draft_kind__.is_intact(node, self.logs.get(id(node)), self):
             raise StateError(
                 f"{self.path(node)}: it was written to past its own methods, as heapq does it; "
                 "copy it with list() or dict(), work on that, and assign it"
@@ -232,7 +237,7 @@ class Recording:
             NotJSON, InvalidState: what was written cannot be committed.
         """
         for node in self.containers:
-            self._check_count(node)
+            self._check_intact(node)
         for node, key in self.cells:
             node.__draft_kind__.recheck(node, key, self)
         if id(root) not in self.logs:
@@ -333,6 +338,7 @@ class Recording:
             link.node = None
         self.nodes.clear()
         self.containers.clear()
+        self.decoded.clear()
         self.links.clear()
         self.logs.clear()
         self.cells.clear()

@@ -161,6 +161,7 @@ class ListShape(TypedShape):
         else:
             own = link.recording.link(node)
             list.extend(node, [self.item.draft(item, own) for item in raw])
+            link.recording.decoded[id(node)] = [*list.__iter__(node)]
             _watch(node, enumerate(list.__iter__(node)), own)
         return node
 

@@ -1,0 +1,65 @@
+"""What was written to a list past its own methods, as C code does it: `heapq`, `list.sort(draft)`.
+
+Nothing has noted such a write, so it would be lost, or worse. It is found at the commit, by who is
+where: an item that nobody has put there must still be the one of the document, or its node.
+"""
+
+from contextlib import suppress
+from itertools import chain
+from operator import attrgetter, is_
+from typing import TYPE_CHECKING, Any
+
+from canvas_provider.state.recording import Element, is_node
+
+if TYPE_CHECKING:
+    from canvas_provider.state.recording import Log, Recording
+
+__all__ = ["is_intact"]
+
+
+def is_intact(node: Any, log: "Log | None", recording: "Recording") -> bool:
+    """Say whether the list `node`, which has a base, holds what was noted and what was there."""
+    before: list[Any] = recording.decoded.get(id(node), node.__draft_base__)
+    if log is None or log.prefix is None:
+        return len(node) == len(before) and _stands_still(node, before, log, recording)
+    tail = len(node) - log.suffix
+    return len(node) == log.length and (
+        _is_same(list.__getitem__(node, slice(log.prefix)), before[: log.prefix])
+        and _is_same(list.__getitem__(node, slice(tail, None)), before[len(before) - log.suffix :])
+    )
+
+
+def _stands_still(node: Any, before: list[Any], log: "Log | None", recording: "Recording") -> bool:
+    """Compare a list whose items have not shifted: in C, as long as few of them were opened."""
+    expected = before.copy()
+    link = recording.links.get(id(node))
+    hints: Any = {} if link is None or link.hints is None else link.hints
+    for child_id, place in hints.items():
+        held = list.__getitem__(node, place)
+        if id(held) == child_id and held.__draft_base__ is before[place]:
+            expected[place] = held
+    for place in () if log is None else log.keys:
+        expected[place] = list.__getitem__(node, place)
+    # Items that are the same object are never asked whether they are equal.
+    if (link is None or not link.walked) and list.__eq__(node, expected):
+        return True
+    return _is_same([*list.__iter__(node)], expected)
+
+
+def _is_same(elements: list[Element], before: list[Any]) -> bool:
+    """Compare items one by one; in C where none was opened, or all up to some place."""
+    if all(map(is_, elements, before)):
+        return True
+    kinds = [*map(type, elements)]
+    opened = min((kinds.index(kind) for kind in (dict, list) if kind in kinds), default=len(kinds))
+    with suppress(AttributeError):  # as scalars have no base
+        bases = map(_base_of, elements[:opened])
+        if all(map(is_, chain(bases, elements[opened:]), before)):
+            return True
+    return all(
+        element is old or (is_node(element) and element.__draft_base__ is old)
+        for element, old in zip(elements, before, strict=True)
+    )
+
+
+_base_of = attrgetter("__draft_base__")
