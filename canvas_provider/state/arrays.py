@@ -232,7 +232,7 @@ class ListDraft(ListNode):
             start, stop, step = index.indices(len(self))
             fewer = len(range(start, stop, step))
             if step == 1:
-                self._shift(start, len(self) - max(start, stop), -fewer)
+                self._shift(start, len(self) - stop, -fewer)
             else:
                 self._shift(0, 0, -fewer)
             list.__delitem__(self, index)

@@ -235,6 +235,7 @@ def _is_longer(edits: list[sequence.Step], new: list[JSONValue], whole: JSONValu
 
 def _identity(value: JSONValue) -> Hashable:
     if isinstance(value, (dict, list)):
+        # Of two that are equal, the one that stayed is known to have stayed.
         return id(value)
     return (isinstance(value, bool), value)
 
@@ -297,11 +298,11 @@ class _Moves:
             return False
         if target["path"].startswith(source["path"] + "/"):
             return False
+        # A move among them stays within its list, so its `from` interferes with nothing else.
         between = self.operations[min(removal, addition) + 1 : max(removal, addition)]
         return not any(
-            _interfere(path, end["path"])
+            _interfere(operation["path"], end["path"])
             for operation in between
-            for path in (operation["path"], operation.get("from", operation["path"]))
             for end in (source, target)
         )
 

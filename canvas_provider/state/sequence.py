@@ -24,29 +24,26 @@ class Step(NamedTuple):
 def match(
     old: Sequence[Hashable], new: Sequence[Hashable], kept: list[int], used: set[int]
 ) -> None:
-    """Give each item of `new` without a partner the first free old item of the same token.
+    """Give each item of `new` the first free old item of the same token.
 
-    `kept[j]` becomes the old index, and joins `used`; `None` as a token never matches.
+    `kept[j]` becomes the old index, and joins `used`. `None` as a token never matches: it stands
+    for items that have a partner, too.
     """
     free: dict[Hashable, list[int]] = {}
     for index in range(len(old) - 1, -1, -1):
-        if index not in used and old[index] is not None:
+        if old[index] is not None:
             free.setdefault(old[index], []).append(index)
-    if not free:
-        return
     for index, token in enumerate(new):
-        if kept[index] < 0 and token is not None and (candidates := free.get(token)):
+        if candidates := free.get(token):
             kept[index] = candidates.pop()
             used.add(kept[index])
 
 
 def longest_increasing(values: Sequence[int]) -> set[int]:
-    """Return the members of one longest increasing subsequence; negative values are left out."""
+    """Return the members of one longest increasing subsequence of old indices."""
     tails: list[int] = []
     before: dict[int, int] = {}
     for value in values:
-        if value < 0:
-            continue
         place = bisect_left(tails, value)
         before[value] = tails[place - 1] if place else -1
         tails[place : place + 1] = [value]
@@ -82,6 +79,7 @@ def pair_gaps(
     Such a pair is one item that was replaced. Returns (new index, old index).
     """
     if not old_free or not new_free:
+        # Nearly always: it saves sorting, and walking through all items.
         return []
     ordered = sorted(anchors)
     by_gap: dict[int, list[int]] = {}
@@ -114,6 +112,7 @@ def steps(old_length: int, kept: Sequence[int], anchors: set[int]) -> list[Step]
         if index not in survivors
     ]
     if len(anchors) == len(survivors):
+        # Nothing moves, so nothing has to be searched for in what is there at the time.
         edits.extend(Step("add", j, j) for j, partner in enumerate(kept) if partner < 0)
         return edits
     # Old items are known by their old index, new ones by the complement of their new index.

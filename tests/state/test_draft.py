@@ -282,6 +282,31 @@ def test_a_card_that_left_is_not_taken_for_the_one_that_came() -> None:
     assert not any(operation["op"] == "replace" for operation in operations)
 
 
+def test_a_card_that_was_put_under_a_key_is_not_taken_for_the_one_that_came() -> None:
+    document = Document({"a": {}, "todo": [{"id": "x", "deep": [1]}, {"id": "y"}]})
+    old = document.value
+
+    def write(draft: Any) -> None:
+        draft["b"] = draft["todo"].pop(0)
+        draft["todo"].insert(0, {"deep": [1]})
+
+    operations = change(document, write)
+    assert operations is not None
+    assert apply(old, operations) == document.value
+    # Its place is another card's now: that is no change of this one.
+    assert not any(operation["path"].startswith("/todo/0/") for operation in operations)
+    assert sum("value" in operation for operation in operations) <= 2
+    assert not any(operation["op"] == "replace" for operation in operations)
+
+
+def test_an_error_names_the_key_that_a_draft_was_put_under() -> None:
+    change = Document({"todo": [{"n": 1}]}).begin()
+    card = change.draft["todo"].pop(0)
+    change.draft["doing"] = card
+    with pytest.raises(NotJSON, match="^/doing/n: "):
+        card["n"] = float("nan")
+
+
 def test_an_item_that_moves_out_of_its_list_in_front_of_it() -> None:
     """The addition shifts the path that the removal names."""
     document = Document([[{"a": 1}, 1, {"b": 2}]])

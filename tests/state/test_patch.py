@@ -66,6 +66,8 @@ def test_the_difference_between_any_two_documents_leads_from_one_to_the_other(se
         assert bool(operations) is not equal(old, new)
 
 
+EQUAL: Any = [{"x": 1}, {"x": 1}]
+
 CARDS = [{"id": str(n), "title": f"Card {n}", "done": False} for n in range(6)]
 
 
@@ -107,12 +109,71 @@ CARDS = [{"id": str(n), "title": f"Card {n}", "done": False} for n in range(6)]
                 {"op": "replace", "path": "/b", "value": [3, 4]},
             ],
         ),
+        (
+            # Another thing in the same place, though much of it is the same.
+            {"a": {"id": "1", "title": "t", "done": False}, "b": 0},
+            {"a": {"id": "2", "title": "t", "done": False}, "b": 0},
+            [
+                {
+                    "op": "replace",
+                    "path": "/a",
+                    "value": {"id": "2", "title": "t", "done": False},
+                }
+            ],
+        ),
+        (["a", "b", "c"], ["b", "c"], [{"op": "remove", "path": "/0"}]),
+        # 1 and true are equal in Python.
+        ([1, True], [True, 1], [{"op": "move", "from": "/1", "path": "/0"}]),
+        # Equal, but not the same: the second one stayed. The number is no container.
+        ([EQUAL[0], EQUAL[1], 5], [EQUAL[1], 5], [{"op": "remove", "path": "/0"}]),
         ([], {}, [{"op": "replace", "path": "", "value": {}}]),
     ],
 )
 def test_patches_are_small_and_readable(old: Any, new: Any, operations: Any) -> None:
     assert diff(old, new) == operations
     assert equal(apply(old, operations), new)
+
+
+SHARED: Any = {"deep": [1]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # It leaves an object that is written as a whole, ...
+        ({"box": {"x": SHARED}}, {"box": {"y": 1}, "z": SHARED}),
+        ({"box": {"x": SHARED, "w": 1}, "a": 0}, {"box": {"y": 1}, "a": 0, "z": SHARED}),
+        # ... or comes into one.
+        ({"z": SHARED, "box": {"y": 1}}, {"box": {"x": SHARED}}),
+        ({"z": SHARED, "box": {"y": 1}, "a": 0}, {"box": {"x": SHARED}, "a": 0}),
+    ],
+)
+def test_what_is_written_as_a_whole_is_no_part_of_a_move(old: Any, new: Any) -> None:
+    assert equal(apply(old, diff(old, new)), new)
+
+
+def containers(value: Any) -> list[Any]:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    inner = [item for item in items if isinstance(item, (dict, list))]
+    return inner + [deeper for item in inner for deeper in containers(item)]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_documents_that_share_their_parts_differ_by_what_is_elsewhere(seed: int) -> None:
+    """As two revisions do: the very same object turns up in another place, or in two."""
+    for number in range(60):
+        source = random.Random(f"shared {seed} {number}")
+        old = {"a": random_json(source), "b": random_json(source), "c": random_json(source)}
+        parts = containers(old)
+        new = {
+            key: source.choice(parts) if parts and source.random() < 0.4 else value
+            for key, value in source.sample([*old.items()], 3)
+            if source.random() < 0.8
+        }
+        if parts:
+            new["b"] = {source.choice("abx"): source.choice(parts) for _ in range(2)}
+            new["d"] = source.sample(parts, min(3, len(parts)))
+        assert equal(apply(old, diff(old, new)), new)
 
 
 def test_an_item_that_changed_its_list_is_one_move() -> None:

@@ -30,7 +30,7 @@ def test_the_edits_lead_from_the_old_list_to_the_new_one(seed: int) -> None:
     for _ in range(source.randrange(4)):
         kept.insert(source.randrange(len(kept) + 1), -1)
     new = [f"new {j}" for j in range(len(kept))]
-    anchors = sequence.longest_increasing(kept)
+    anchors = sequence.stay_put(kept)
     edits = sequence.steps(length, kept, anchors)
     expected: list[object] = [i if i >= 0 else new[j] for j, i in enumerate(kept)]
     assert follow(list(range(length)), new, edits) == expected
@@ -40,7 +40,9 @@ def test_the_edits_lead_from_the_old_list_to_the_new_one(seed: int) -> None:
 
 def test_the_longest_increasing_subsequence_leaves_one_mover_alone() -> None:
     assert sequence.longest_increasing([4, 0, 1, 2, 3]) == {0, 1, 2, 3}
-    assert sequence.longest_increasing([-1, -1]) == set()
+    assert sequence.longest_increasing([]) == set()
+    assert sequence.stay_put([0, -1, 1]) == {0, 1}
+    assert sequence.stay_put([-1, -1]) == set()
 
 
 def test_equal_tokens_are_matched_in_order_and_once() -> None:
@@ -48,6 +50,22 @@ def test_equal_tokens_are_matched_in_order_and_once() -> None:
     sequence.match(["a", "a", None], ["a", None, "a"], kept, used)
     assert kept == [0, -1, 1]
     assert used == {0, 1}
+
+
+def test_what_has_no_token_is_nobodys_partner() -> None:
+    kept, used = [-1, -1], set[int]()
+    sequence.match([None, "a"], [None, "a"], kept, used)
+    assert (kept, used) == ([-1, 1], {1})
+
+
+def test_anchors_come_in_any_order() -> None:
+    # As a set, they come in the order of their hashes: 1000 before 3.
+    kept = [3, -1, 1000]
+    assert sequence.pair_gaps(kept, {1000, 3}, [500], [1]) == [(1, 500)]
+
+
+def test_what_is_in_its_place_takes_no_step() -> None:
+    assert sequence.steps(2, [0, 1], {1}) == []
 
 
 def test_items_without_a_partner_pair_up_between_the_same_anchors() -> None:
