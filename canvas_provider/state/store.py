@@ -3,6 +3,20 @@
 A store knows keys, JSON documents and the revisions that led to them. It knows no models or drafts,
 and reads nothing in a revision. This module is light: an author names a store at declaration time,
 before the handshake.
+
+A store may be far away. It then owes what one on a disk does, and:
+
+- A commit whose answer is lost is a `StoreError`, never a `RevisionConflict`, after which it would
+  be tried again. It may have happened; so the store no longer says that anything of that key is
+  current, and the next `load` tells. Sent again by the store itself, it must not count twice.
+- A notice may be missed: nobody relies on it, because `commit` compares revisions where the
+  document is. After a gap, as when the connection is back, all who watch are called.
+- Without a connection nothing `is_current`. `load` and `commit` raise `StoreError` within a bounded
+  time; the state is still read as it was.
+- `aclose` lets what has begun end, or raises `StoreError` there. It never leaves a commit
+  unanswered.
+- Any text is a key, also one with lone surrogates or NUL, and no two keys are the same.
+- A document of many megabytes is stored whole, or refused with `StoreError`.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,7 +60,10 @@ class Store(Protocol):
         """
 
     def is_current(self, key: str, revision: int) -> bool:
-        """Say, without waiting, whether nobody else has visibly changed what was loaded."""
+        """Say, without waiting, whether nobody else has visibly changed what was loaded.
+
+        `False` where that cannot be told: the document is loaded again then.
+        """
 
     async def commit(
         self,
@@ -65,7 +82,7 @@ class Store(Protocol):
 
         Raises:
             RevisionConflict: the store is at another revision.
-            StoreError: it cannot be written; nothing was.
+            StoreError: it is not known to be written. Nothing was, unless an answer was lost.
         """
 
     def watch(self, key: str, listener: Callable[[], None]) -> Callable[[], None]:
