@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from canvas_provider.canvas.instance import Instance
     from canvas_provider.canvas.view import SessionView
-    from canvas_provider.state.shared import BoundState
+    from canvas_provider.state.bound import BoundState
 
     S = TypeVar("S", default=Any)
     T = TypeVar("T")

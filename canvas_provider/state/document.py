@@ -71,7 +71,10 @@ class Document:
 class Change:
     """One change of a document, from `begin` to `complete` or `rollback`."""
 
-    __slots__ = ("_patched", "_prepared", "_recording", "document", "draft", "is_open", "waits_for")
+    __slots__ = (
+        "_patched", "_prepared", "_recording", "document", "draft", "is_open", "reverts",
+        "waits_for",
+    )  # fmt: skip
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -80,6 +83,8 @@ class Change:
         self._prepared: Prepared | None = None
         self.is_open = True
         """Whether the draft may be written to."""
+        self.reverts: int | None = None
+        """The revision that this one takes back."""
         self.waits_for: list[Document] = []
         """What code within this change is waiting to change as well."""
         self.draft: Any = document.shape.draft(document.value, Link(self._recording))

@@ -117,12 +117,10 @@ class LiveDocument:
         if revision != self.document.revision or epoch not in (None, self.epoch):
             raise RevisionConflict(int(revision), self.document.revision)
 
-    async def commit(
-        self, change: Change, author: Author, action: str | None, reverts: int | None = None
-    ) -> Revision | None:
+    async def commit(self, change: Change, author: Author, action: str | None) -> Revision | None:
         """Store what the change wrote, tell everybody, and give the turn back.
 
-        Returns the revision, if the change wrote anything. `reverts` is the one that it undoes.
+        Returns the revision, if the change wrote anything.
 
         Raises:
             NotJSON, InvalidState: the change cannot be committed, and was rolled back.
@@ -139,7 +137,14 @@ class LiveDocument:
             value, operations = prepared
             inverse = invert(document.value, operations)
             revision = Revision(
-                previous + 1, operations, author, action, time.time(), previous, inverse, reverts
+                previous + 1,
+                operations,
+                author,
+                action,
+                time.time(),
+                previous,
+                inverse,
+                change.reverts,
             )
             self._storing = True
             told = revision._replace(ops=[], inverse=[]) if self._whole else revision

@@ -2,23 +2,56 @@
 
 An undo applies a revision's inverse to the document as it is now, which is right only as long as
 the places that it names are still the same places. So the changes since are held against it, as
-edits: what was put, inserted or deleted, and where. Nothing here changes a document.
+edits: what was put, inserted or deleted, and where.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from canvas_provider.errors import NothingToUndo, RevisionConflict
+from canvas_provider.state.document import Change
 from canvas_provider.state.history import Revision
 from canvas_provider.state.inverse import before_removal
 from canvas_provider.state.patch import Operation, Patching, parse_pointer, resolve
 from canvas_provider.types import Author, JSONValue
 
-__all__ = ["candidates", "ensure_free"]
+__all__ = ["change_back"]
 
 
-def candidates(
-    revisions: Sequence[Revision], number: int | None, of: Author | None, *, redo: bool = False
+def change_back(
+    change: Change,
+    revisions: Sequence[Revision],
+    number: int | None,
+    of: Author | None,
+    *,
+    redo: bool,
+) -> None:
+    """Write an undo into `change`: of the revision `number`, or of the first that may be undone.
+
+    Args:
+        revisions: what is known of the way to the document.
+        of: whose revision it may be, where there is no number.
+        redo: undo an undo.
+
+    Raises:
+        NothingToUndo: there is no such revision, or it is undone already, or forgotten.
+        RevisionConflict: a later revision is in the way, and is named.
+        InvalidState: the state would not be of its type.
+    """
+    for target in _candidates(revisions, number, of, redo=redo):
+        _ensure_free(change.document.value, revisions, target)
+        # What only filled in a field that the type has is filled in again.
+        if change.patch(target.inverse):
+            change.reverts = target.number
+            return
+    if number is not None:
+        raise NothingToUndo(f"To undo revision {number} would change nothing.")
+    whose = "" if of is None else f" by the {of}"
+    raise NothingToUndo(f"There is nothing{whose} to {'redo' if redo else 'undo'}.")
+
+
+def _candidates(
+    revisions: Sequence[Revision], number: int | None, of: Author | None, *, redo: bool
 ) -> Iterator[Revision]:
     """Yield what may be taken back, the first choice first.
 
@@ -69,7 +102,7 @@ def _undos(revisions: Sequence[Revision]) -> set[int]:
     return undos
 
 
-def ensure_free(document: JSONValue, revisions: Sequence[Revision], target: Revision) -> None:
+def _ensure_free(document: JSONValue, revisions: Sequence[Revision], target: Revision) -> None:
     """Make sure that the inverse of `target` fits `document`, where `revisions` led.
 
     Raises:

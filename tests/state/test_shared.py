@@ -595,7 +595,7 @@ async def test_a_change_that_waits_when_the_state_closes_is_refused() -> None:
         async with state.change():
             waiting = _detached_task(lambda: state.update(increment))
             await asyncio.sleep(0)  # noqa: TID251  # lets it begin to wait
-        state._closed = True
+        await state.aclose()
         with pytest.raises(StateClosed):
             await waiting
 
