@@ -7,12 +7,13 @@ own facts is looked up in the instance.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
+from canvas_provider.canvas.other_state import OtherState
 from canvas_provider.canvas.progress import Progress
 from canvas_provider.errors import CanvasProviderError, Closing, StateClosed, StateError
 from canvas_provider.types import Author, JSONObject, JSONValue
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
     from concurrent.futures import Future
 
     from typing_extensions import TypeVar
@@ -98,6 +99,7 @@ class CanvasContext(Generic[S]):
         "author",
         "input",
         "instance",
+        "others",
         "reopened",
     )
 
@@ -117,6 +119,8 @@ class CanvasContext(Generic[S]):
         self._expected_revision = expected_revision
         self._ended = False
         self._waiting: set[Future[Any]] | None = None
+        self.others: tuple[BoundState[S], ...] = ()
+        """What `open_state` has opened and not closed yet."""
         self.input = input
         """What the caller sent; `{}` where it sent nothing or null."""
         self.author = author
@@ -189,6 +193,27 @@ class CanvasContext(Generic[S]):
             )
         return self._bound
 
+    def open_state(self, key: str, *, initial: "Callable[[], S] | None" = None) -> "OtherState[S]":
+        """Open another document of the canvas, beside the one that the panel shows.
+
+            async with ctx.open_state("2026-12-02") as tomorrow:
+                await tomorrow.update(lambda board: board.tasks.append(task))
+
+        In a `def` handler write `with`. It is in the store of this panel, of the canvas's type, and
+        what it is changed to carries the call's author and action. Panels that show it see that at
+        once. With the end of the block, or of the call, nothing is changed through it any more.
+
+        Args:
+            key: which one, as `state_key=` returns it.
+            initial: how it begins if there is none; by default as for a panel, by `state=`. The
+                first change stores it.
+
+        Raises, on entering:
+            StateError: the canvas has no state, or what is stored does not fit its type.
+            StateClosed: the call took too long, or its instance is closed.
+        """
+        return OtherState(self._instance, self, key, initial)
+
     @property
     def ended(self) -> bool:
         """Whether the call was ended, by its time-out or a close, while its handler ran."""
@@ -198,8 +223,9 @@ class CanvasContext(Generic[S]):
         """Refuse the state from now on: a thread that is out of time must not go on writing."""
         self._ended = True
         self._instance.works.cancel(self)
-        if self._bound is not None:
-            self._bound.end()
+        for bound in (self._bound, *self.others):
+            if bound is not None:
+                bound.end()
         for future in tuple(self._waiting or ()):
             future.cancel()
 

@@ -303,6 +303,12 @@ class Instance:
             raise NoHandler(f'The action "{name}" on canvas "{self.canvas.id}" has no handler.')
         return plan
 
+    async def open_state(
+        self, context: CanvasContext[Any], key: str, initial: Callable[[], Any] | None
+    ) -> "SharedState[Any]":
+        """Open another document of the canvas: see `CanvasContext.open_state`."""
+        return await self._resources.open_state(context, key, initial)
+
     # --- Events, title and status
 
     def emit(self, name: str, data: JSONValue = None) -> None:

@@ -9,7 +9,8 @@ from canvas_provider.canvas.canvas import Canvas
 from canvas_provider.canvas.context import CanvasContext, Opened
 from canvas_provider.canvas.dispatch import is_failure
 from canvas_provider.canvas.lifespan import LifespanTask
-from canvas_provider.errors import CanvasError, CanvasProviderError
+from canvas_provider.canvas.seed import Seed
+from canvas_provider.errors import CanvasError, CanvasProviderError, StateClosed, StateError
 
 if TYPE_CHECKING:
     from canvas_provider.state.registry import StateRegistry
@@ -43,14 +44,45 @@ class Resources:
         """Open the document, then enter the lifespan. If that fails, `release` what there is."""
         canvas = self._canvas
         if canvas.seed is not None:
-            (registry, key), factory = self._pick(context), canvas.seed.factory
-            initial = None if factory is None else lambda: factory(context)
-            self.state = await registry.open(key, canvas.seed.type, initial=initial)
+            registry, key = self._pick(context)
+            self.state = await self._open(registry, canvas.seed, key, context)
             self._registry, self._key = registry, key
         if canvas.lifespan is not None:
             create = canvas.lifespan
             self._lifespan = LifespanTask(lambda: create(context))
             await self._lifespan.enter()
+
+    async def open_state(
+        self, context: CanvasContext[Any], key: str, initial: Callable[[], Any] | None
+    ) -> "SharedState[Any]":
+        """Open another document of the store that the instance is kept in.
+
+        Raises:
+            StateError: the canvas has no state.
+            StateClosed: the document of the instance was closed.
+        """
+        seed = self._canvas.seed
+        if seed is None:
+            raise StateError(
+                f"canvas {context.canvas_id!r} has no state here: pass state= to create_canvas"
+            )
+        if self._registry is None:
+            raise StateClosed("the instance is closed; nothing was changed")
+        _check_key(key, "open_state() got")
+        return await self._open(self._registry, seed, key, context, initial)
+
+    async def _open(
+        self,
+        registry: "StateRegistry",
+        seed: Seed,
+        key: str,
+        context: CanvasContext[Any],
+        initial: Callable[[], Any] | None = None,
+    ) -> "SharedState[Any]":
+        factory = seed.factory
+        if initial is None and factory is not None:
+            return await registry.open(key, seed.type, initial=lambda: factory(context))
+        return await registry.open(key, seed.type, initial=initial)
 
     def check_key(self, context: CanvasContext[Any], before: CanvasContext[Any]) -> None:
         """Refuse an input that asks for another document than the open one, which stays the same.
@@ -79,8 +111,7 @@ class Resources:
             raise CanvasProviderError("an instance of a canvas with a state needs a registry")
         pick = self._canvas.state_key
         key = f"{context.canvas_id}/{context.instance_id}" if pick is None else pick(context)
-        if not isinstance(key, str) or not key:
-            raise TypeError(f"state_key= returned {type(key).__name__}: it must return a text")
+        _check_key(key, "state_key= returned")
         return self._find_registry(context), key
 
     async def release(self) -> None:
@@ -93,6 +124,11 @@ class Resources:
             state, self.state = self.state, None
             if state is not None:
                 await state.aclose()
+
+
+def _check_key(key: object, what: str) -> None:
+    if not isinstance(key, str) or not key:
+        raise TypeError(f"{what} {type(key).__name__}: a key is a text that is not empty")
 
 
 async def bounded(

@@ -13,9 +13,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Protocol, TypedDict, TypeVar
+from typing import Annotated, Literal, Protocol, TypedDict, TypeVar
 
-import canvas_provider
 from canvas_provider import (
     CanvasContext,
     CanvasError,
@@ -25,9 +24,6 @@ from canvas_provider import (
     create_canvas,
     run,
 )
-
-if TYPE_CHECKING:
-    from canvas_provider import SharedState
 
 TITLE_LIMIT = 200
 TEXT_LIMIT = 4_000
@@ -174,25 +170,6 @@ class Diary:
         """Return the days before this one that have a board, the latest first."""
         names = (path.stem for path in self.folder.glob("????-??-??.json"))
         return sorted((name for name in names if to_day(name) and name < day), reverse=True)
-
-    @asynccontextmanager
-    async def open(
-        self, day: str, first: Board | None = None
-    ) -> "AsyncIterator[SharedState[Board]]":
-        """Open the board of another day, beside the one that a panel shows.
-
-        It gets a store of its own: a panel that shows it, too, is told as of an edit by others.
-        """
-        store = JSONFileStore(self.folder)
-        # By its full name, because what it needs is loaded at the first use.
-        state = await canvas_provider.SharedState.open(
-            store, day, Board, initial=lambda: first or Board(date=day)
-        )
-        try:
-            yield state
-        finally:
-            await state.aclose()
-            await store.aclose()
 
 
 def home() -> Path:
@@ -561,12 +538,8 @@ async def carry_over(
     target = max((day + timedelta(days=1)).isoformat(), diary.today)
     first = Board(date=target, follows=board.date, counters=fresh(board.counters))
     # The other board comes first: a task that is on both is found, one on neither is lost.
-    async with diary.open(target, first) as there:
-        await there.update(
-            lambda other: arrive(other, board.date, tasks, ()),
-            author=ctx.author,
-            action=ctx.action_name,
-        )
+    async with ctx.open_state(target, initial=lambda: first) as there:
+        await there.update(lambda other: arrive(other, board.date, tasks, ()))
     ids = {task.id for task in tasks}
 
     def leave(draft: Board) -> None:
@@ -608,8 +581,10 @@ async def bring_back(ctx: CanvasContext[Board], task_id: TaskId) -> Task:
         tell(ctx, draft, "added", here.id, f"Took {quoted(here.title)} back")
         return copied(here)
 
-    async with diary.open(task.carried_to) as there:
-        await there.update(take, author=ctx.author, action=ctx.action_name)
+    async with ctx.open_state(
+        task.carried_to, initial=lambda: Board(date=task.carried_to)
+    ) as there:
+        await there.update(take)
     return await ctx.state.update(settle)
 
 
@@ -644,7 +619,7 @@ async def follow(ctx: CanvasContext[Board], earlier: str) -> None:
 
     Tasks and thoughts come along to today's board only.
     """
-    async with diary.open(earlier) as state:
+    async with ctx.open_state(earlier) as state:
         before = state.value
         is_today = ctx.state.value.date == diary.today
         tasks = unfinished(before) if is_today else []

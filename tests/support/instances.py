@@ -35,9 +35,14 @@ async def _refuse_update(instance: Instance, title: str | None, status: str | No
 
 @asynccontextmanager
 async def open_instance(
-    canvas: Canvas, *, instance_id: str = "panel", store: Store | None = None
+    canvas: Canvas,
+    *,
+    instance_id: str = "panel",
+    store: Store | None = None,
+    registry: StateRegistry | None = None,
 ) -> AsyncIterator[Instance]:
-    registry = StateRegistry(MemoryStore() if store is None else store)
+    if registry is None:
+        registry = StateRegistry(MemoryStore() if store is None else store)
     instance = Instance(
         canvas,
         instance_id=instance_id,
