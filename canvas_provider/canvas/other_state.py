@@ -1,8 +1,6 @@
 """Another document of a canvas, beside the one that the panel shows, for the length of a block."""
 
-import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -11,7 +9,8 @@ from canvas_provider.errors import Closing, StateClosed, StateError
 if TYPE_CHECKING:
     from canvas_provider.canvas.context import CanvasContext
     from canvas_provider.canvas.instance import Instance
-    from canvas_provider.state.shared import BoundState, SharedState
+    from canvas_provider.state.bound import BoundState
+    from canvas_provider.state.shared import SharedState
 
 __all__ = ["OtherState"]
 
@@ -66,9 +65,6 @@ class OtherState(Generic[S]):
         await self._state.aclose()
 
     def __enter__(self) -> "BoundState[S]":
-        with suppress(RuntimeError):
-            asyncio.get_running_loop()
-            raise StateError("write `async with` here: `with` is for worker threads")
         # Not `context.run`, which the end of the call cuts short: then nobody would close it.
         return self._instance.start(self.__aenter__()).result()
 

@@ -126,8 +126,8 @@ def start_in_loop(coroutine: Coroutine[Any, Any, T], loop: asyncio.AbstractEvent
     if is_inside:
         coroutine.close()
         raise CanvasProviderError(
-            "ctx.run() is for handlers written as `def`, which run in a thread: in an "
-            "`async def`, await it"
+            "ctx.run() and `with` are for handlers written as `def`, which run in a thread: in an "
+            "`async def`, write `await` and `async with`"
         )
     try:
         return asyncio.run_coroutine_threadsafe(coroutine, loop)

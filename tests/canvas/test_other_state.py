@@ -9,7 +9,13 @@ import pytest
 
 from canvas_provider import Canvas, CanvasContext, MemoryStore, create_canvas
 from canvas_provider.canvas.threads import Workers
-from canvas_provider.errors import ActionTimeout, HandlerError, StateClosed, StateError
+from canvas_provider.errors import (
+    ActionTimeout,
+    CanvasProviderError,
+    HandlerError,
+    StateClosed,
+    StateError,
+)
 from canvas_provider.state.registry import StateRegistry
 from canvas_provider.state.store import Stored
 from tests.support.instances import open_instance
@@ -233,7 +239,7 @@ async def test_a_block_is_entered_once_and_in_the_loop_by_async_with() -> None:
     async def carry(ctx: CanvasContext) -> None:
         """Carry something over."""
         block = ctx.open_state("tuesday")
-        with pytest.raises(StateError, match="async with"):
+        with pytest.raises(CanvasProviderError, match="async with"):
             block.__enter__()
         async with block:
             with pytest.raises(StateError, match="once"):
