@@ -640,11 +640,7 @@ async def follow(ctx: CanvasContext[Board], earlier: str) -> None:
 
             def leave(draft: Board) -> None:
                 depart(draft, ids, today)
-                draft.thoughts = [
-                    Thought(one.id, one.text, one.came_from)
-                    for one in draft.thoughts
-                    if one.id not in thought_ids
-                ]
+                draft.thoughts = [one for one in draft.thoughts if one.id not in thought_ids]
 
             await state.update(leave)
 
@@ -738,12 +734,11 @@ def new_task(board: Board, title: str, status: Status) -> Task:
 
 def place(board: Board, task: Task, status: Status, position: int | None) -> None:
     """Put a task among those of a status, as near to the position as there is room."""
-    moved = copied(task)
-    moved.status = status
     board.tasks.remove(task)
+    task.status = status
     group = [i for i, one in enumerate(board.tasks) if one.status == status and not one.carried_to]
     at = len(group) if position is None else max(0, position)
-    board.tasks.insert(group[at] if at < len(group) else len(board.tasks), moved)
+    board.tasks.insert(group[at] if at < len(group) else len(board.tasks), task)
 
 
 def copied(task: Task) -> Task:

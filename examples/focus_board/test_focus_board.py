@@ -547,6 +547,25 @@ async def test_a_carried_task_is_not_worked_on_here(open_board: Open) -> None:
         assert refusal.value.code == "task_carried_over"
 
 
+async def test_what_an_editor_has_added_to_a_task_stays_with_it(
+    open_board: Open, kept: Diary
+) -> None:
+    task = {"id": "task-1", "title": "Write", "colour": "red"}
+    file = kept.folder / f"{MONDAY}.json"
+    state = {"date": MONDAY, "tasks": [task], "mood": "calm"}
+    file.write_text(
+        json.dumps({"canvas_provider": 1, "revision": 1, "state": state}), encoding="utf-8"
+    )
+    async with open_board() as panel:
+        await panel.person.add_task(title="Read", status="doing")
+        await panel.agent.move_task(task_id="task-1", status="doing", position=0)
+        await panel.agent.focus_on(task_id="task-1")
+        assert titles(panel)["doing"] == ["Write", "Read"]
+    saved = json.loads(file.read_text(encoding="utf-8"))["state"]
+    assert saved["mood"] == "calm"
+    assert [one.get("colour") for one in saved["tasks"]] == ["red", None]
+
+
 async def test_a_board_has_room_for_so_many_tasks(open_board: Open, kept: Diary) -> None:
     tasks = [{"id": f"task-{number}", "title": "x"} for number in range(TASK_LIMIT)]
     kept.folder.joinpath(f"{MONDAY}.json").write_text(

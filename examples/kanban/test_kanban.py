@@ -1,6 +1,7 @@
 """The board's rules, called as the agent and the page call them. No browser, no socket."""
 
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -265,6 +266,28 @@ async def test_the_board_outlives_the_program(tmp_path: Path) -> None:
     async with open_canvas(kanban, store=JSONFileStore(tmp_path)) as panel:
         assert titles(panel)["backlog"] == ["Ship it"]
         assert panel.revision == 1
+
+
+async def test_a_board_of_an_earlier_version_opens_and_keeps_what_it_holds(tmp_path: Path) -> None:
+    """Its cards were numbered by a `serial` in the board; a card may have notes of an editor's."""
+    card = {"id": "card-7", "title": "Ship it", "notes": "", "assignee": "Ana", "colour": "red"}
+    columns = [
+        {"id": "backlog", "title": "Backlog", "cards": [card]},
+        {"id": "done", "title": "Done", "cards": []},
+    ]
+    file = tmp_path / "default.json"
+    state = {"project": "default", "columns": columns, "serial": 7}
+    file.write_text(
+        json.dumps({"canvas_provider": 1, "revision": 12, "state": state}), encoding="utf-8"
+    )
+    async with open_canvas(kanban, store=JSONFileStore(tmp_path)) as panel:
+        assert panel.revision == 12
+        await panel.agent.move_card(cardId="card-7", columnId="done")
+        await panel.person.add_card(title="Celebrate", columnId="done")
+        assert titles(panel) == {"backlog": [], "done": ["Ship it", "Celebrate"]}
+    saved = json.loads(file.read_text(encoding="utf-8"))["state"]
+    assert saved["serial"] == 7
+    assert saved["columns"][1]["cards"][0] == card
 
 
 async def test_a_panel_says_in_which_store_its_board_is(monkeypatch: pytest.MonkeyPatch) -> None:
