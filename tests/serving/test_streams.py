@@ -254,6 +254,36 @@ async def test_frames_published_before_the_response_has_begun_are_not_sent_befor
     assert [message.get("body") for message in sent] == [None, b"<opening>"]
 
 
+@pytest.mark.parametrize(
+    "cause", [OSError("gone"), asyncio.CancelledError()], ids=["fails", "ends"]
+)
+async def test_a_page_that_breaks_off_before_the_headers_is_forgotten(
+    cause: BaseException,
+) -> None:
+    stream = make_stream()
+    waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    sent: list[str] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message["type"])
+        await waiting
+
+    async def receive() -> Message:
+        raise AssertionError("nothing is read before the response has begun")
+
+    task = asyncio.create_task(stream(make_scope(), receive, send))
+    await settle()
+    assert stream.pages == 1
+    waiting.set_exception(cause) if isinstance(cause, OSError) else task.cancel()
+    with pytest.raises(type(cause)):
+        await task
+    assert stream.pages == 0
+    stream.publish(b"<1>")
+    stream.close(b"<closed>")
+    await settle()
+    assert sent == ["http.response.start"]
+
+
 async def test_an_empty_opening_sends_nothing() -> None:
     stream = EventStream(opening=lambda scope: b"", snapshot=lambda: b"")
     async with readers_of(stream) as open_reader:

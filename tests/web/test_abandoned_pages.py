@@ -1,13 +1,13 @@
 """Pages that break off at any moment, or stop reading: real sockets, and what is left of them."""
 
 import asyncio
+import contextlib
 import os
 import random
 import socket
 import struct
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -172,7 +172,7 @@ async def test_200_pages_that_break_off_leave_no_stream_task_or_descriptor(
         last.socket.close()
 
 
-@contextmanager
+@contextlib.contextmanager
 def peak_memory() -> Iterator[Callable[[], int]]:
     """Tell the bytes that were allocated at most, beyond those at the beginning."""
     tracemalloc.start()
@@ -224,3 +224,25 @@ async def _catch_up(page: Reader, instance: Instance) -> None:
     assert state == instance.state.document
     assert len(names) < 500, "it was moved to a snapshot"
     assert names.count("snapshot") >= 2
+
+
+async def test_an_instance_closes_while_a_page_is_blocked_in_a_write(canvas: Canvas) -> None:
+    """It gets the grace of a request in flight, no more; and nothing of it is left."""
+    async with asyncio.timeout(20), open_served(canvas) as (served, instance):
+        assert instance.state is not None
+        tasks = asyncio.all_tasks()
+        stream = feed_of(served).stream
+        page = Reader(served.url, receive_buffer=4096)
+        await asks_and_does_not_wait(page)
+        await until(lambda: stream.pages == 1)
+        while not any(known._catching_up for known in stream._pages):
+            await instance.state.update(change("x" * 1_000_000 + str(instance.state.revision)))
+        await served.aclose(grace=0.01)
+        assert stream.pages == 0
+        await until(lambda: asyncio.all_tasks() <= tasks)
+        await asyncio.wait_for(instance.close(explicit=True), 5)
+        assert instance.phase == "closed"
+        with contextlib.suppress(ConnectionResetError):
+            while await asyncio.get_running_loop().sock_recv(page.socket, 1 << 20):
+                pass
+        page.socket.close()
