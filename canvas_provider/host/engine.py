@@ -206,7 +206,7 @@ class Engine:
     def _begin_opening(
         self, instance_id: str, canvas: DeclaredCanvas, input: JSONValue | Missing
     ) -> Opening:
-        is_first = instance_id not in self._instances.keys() | self._records.keys()
+        is_first = instance_id not in self._instances and not self._is_recorded(instance_id, canvas)
         opening = Opening(instance_id, canvas, input, is_first)
         self._openings[instance_id] = opening
         params: JSONObject = {
@@ -256,6 +256,12 @@ class Engine:
             self._emit(CanvasEvent.CLOSED, instance.reference)
             self._emit(CanvasEvent.REMOVED, instance.reference)
         self._effects.append(Answer(closing.ticket, None))
+
+    def _is_recorded(self, instance_id: str, canvas: DeclaredCanvas) -> bool:
+        """Whether it waits to come back; not if the name is recorded of another canvas."""
+        record = self._records.get(instance_id)
+        owner = None if record is None else (record["extensionId"], record["canvasId"])
+        return owner == (canvas.extension_id, canvas.id)
 
     def _forget(self, instance_id: str, ticket: int) -> None:
         """Close what is recorded and has not come back."""

@@ -138,7 +138,7 @@ class Workbench:
         an author can get wrong. What the session had open before comes back instead.
         """
         await self._supervisor.start()
-        if open_canvas and self.status.phase == "ready" and not self.runtime.records():
+        if open_canvas and self.status.phase == "ready" and not self._has_what_comes_back():
             await self._open_only_canvas()
 
     async def reload(self, grace: float = RELOAD_GRACE, changed: Collection[Path] = ()) -> None:
@@ -248,6 +248,13 @@ class Workbench:
         self._show_records()
         shutil.rmtree(self._memory, ignore_errors=True)
         self._tell("canvases", self._describe_canvases())
+
+    def _has_what_comes_back(self) -> bool:
+        """Whether a panel was open before whose canvas is still there."""
+        declared = {(each["extensionId"], each["canvasId"]) for each in self.runtime.list()}
+        return any(
+            (each["extensionId"], each["canvasId"]) in declared for each in self.runtime.records()
+        )
 
     async def _open_only_canvas(self) -> None:
         canvases = self.runtime.list()

@@ -133,6 +133,19 @@ async def test_what_waits_to_come_back_can_be_closed(tmp_path: Path) -> None:
     assert saved is not None and saved.records == []
 
 
+async def test_what_nothing_declares_any_more_keeps_nothing_from_opening(tmp_path: Path) -> None:
+    """An author renames the canvas while the host is not running."""
+    file = SessionFile(tmp_path / "session.json")
+    record: JSONObject = {"instanceId": "main", "extensionId": "project:board", "canvasId": "old"}
+    file.write("s-1", [record])  # type: ignore[list-item]  # it is one
+    async with workbench(tmp_path, session_file=file) as it:
+        await it.bench.start()
+        assert [(each["canvasId"], each["isReady"]) for each in it.instances()] == [("board", True)]
+    saved = file.read()
+    assert saved is not None
+    assert [each["canvasId"] for each in saved.records] == ["board"]
+
+
 async def test_a_hanging_extension_answers_when_it_is_let_go(tmp_path: Path) -> None:
     async with workbench(tmp_path) as it:
         await it.bench.start()
