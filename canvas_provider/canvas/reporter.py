@@ -1,4 +1,4 @@
-"""Carries what `progress` decides: to the pages as events, to the timeline as log lines.
+"""Carries what `board` decides: to the pages as events, to the timeline as log lines.
 
 No handler waits for it, and nothing that goes wrong on the way reaches one.
 """
@@ -12,7 +12,8 @@ from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from canvas_provider.canvas.progress import Board, Line, Owner, Progress, ProgressFrame
+from canvas_provider.canvas.board import Board, Line
+from canvas_provider.canvas.progress import Owner, Progress, ProgressFrame
 from canvas_provider.types import Author
 
 if TYPE_CHECKING:

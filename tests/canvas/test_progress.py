@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from canvas_provider.canvas.progress import Board, Line, Progress
+from canvas_provider.canvas.board import Board, Line
+from canvas_provider.canvas.progress import Progress
 from canvas_provider.errors import CanvasError, CanvasProviderError
 
 

@@ -239,7 +239,7 @@ async def test_a_handler_that_is_closed_upon_says_cancelled_while_the_session_la
             going.set()
             await asyncio.Event().wait()
 
-    monkeypatch.setattr("canvas_provider.canvas.progress.LINE_AFTER", 0.0)
+    monkeypatch.setattr("canvas_provider.canvas.board.LINE_AFTER", 0.0)
     async with open_canvas(canvas) as panel:
         call = asyncio.ensure_future(panel.agent.load())
         await going.wait()
