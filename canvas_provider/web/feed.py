@@ -2,8 +2,9 @@
 
     event     id       data
     snapshot  version  {"revision": 7, "state": …}       first, and when a patch would not do
-    patch     version  {"revision": 8, "ops": […], "author": "agent", "action": "move_card"}
-                       with "previous" where that is not the revision before
+    patch     version  {"revision": 8, "ops": […], "author": "agent", "action": "move_card",
+                       "time": 1795478400.25}, in seconds; with "previous" where that is not the
+                       revision before, and "reverts" where it takes back another one
     progress  –        a `ProgressFrame`: what a handler's `ctx.progress(…)` has come to
     NAME      –        what `ctx.emit(NAME, data)` sent
     closed    –        {"reason": "closed" | "shutdown"}  the last one
@@ -103,9 +104,12 @@ class Feed:
             "ops": revision.ops,
             "author": revision.author,
             "action": revision.action,
+            "time": revision.time,
         }
         if revision.previous != revision.number - 1:
             data["previous"] = revision.previous
+        if revision.reverts is not None:
+            data["reverts"] = revision.reverts
         version = Version(revision.number, self._state.version.epoch)
         return _encode("patch", data, id=str(version))
 

@@ -43,6 +43,8 @@ class Script:
         self.state: JSONValue = {"revision": 1, "state": {"from": "GET state"}}
         self.answer: JSONValue = None
         """What an action answers; None: something that is no JSON."""
+        self.status = 200
+        """With which status it answers that."""
         self.streaming = True
         self.stream = EventStream(opening=self._open, snapshot=lambda: b"")
 
@@ -69,7 +71,7 @@ class Script:
             case "/favicon.ico":
                 await send_response(send, 204, b"", b"image/x-icon")
             case _ if self.answer is not None:
-                await send_json(send, self.answer)
+                await send_json(send, self.answer, status=self.status)
             case _:
                 for value in header_values(scope, b"if-match"):
                     self.tags.append(value.decode())

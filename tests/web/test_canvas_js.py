@@ -5,7 +5,7 @@ import json
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from playwright.async_api import Page, expect
@@ -132,13 +132,22 @@ async def test_changes_say_what_changed_who_did_it_and_how(counter: Canvas, visi
         await instance.invoke("add", {"by": 2}, author="agent")
         await changes_of(page, 2)
         await page.evaluate("add(3)")
-        patch = {"kind": "patch", "paths": ["/count"], "action": "add"}
-        assert await changes_of(page, 3) == [
-            {"kind": "snapshot", "revision": 0, "paths": [""], "author": None, "action": None},
+        assert instance.state is not None
+        await instance.state.undo(author="agent")
+        made = [revision.time for revision in instance.state.history()]
+        snapshot, *patches = await changes_of(page, 4)
+        assert snapshot == {"kind": "snapshot", "revision": 0, "paths": [""]} | dict.fromkeys(
+            ("author", "action", "time", "reverts")
+        )
+        told = [patch.pop("time").timestamp() for patch in patches]
+        assert told == pytest.approx(made, abs=0.001)
+        patch = {"kind": "patch", "paths": ["/count"], "action": "add", "reverts": None}
+        assert patches == [
             patch | {"revision": 1, "author": "agent"},
             patch | {"revision": 2, "author": "person"},
+            patch | {"revision": 3, "author": "agent", "action": None, "reverts": 2},
         ]
-        assert await page.evaluate("[canvas.state, canvas.revision]") == [{"count": 5}, 2]
+        assert await page.evaluate("[canvas.state, canvas.revision]") == [{"count": 2}, 3]
         assert await page.evaluate("before === canvas.state"), "patched in place"
 
 
@@ -385,7 +394,9 @@ async def test_each_of_many_changes_at_once_is_told_in_its_turn(visit: Visit) ->
 
 CALL = """() => {
   window.seen = null;
-  canvas.actions.add().then((result) => { seen = [result, canvas.state, changes.length]; });
+  canvas.actions.add().catch(({ code }) => code).then((outcome) => {
+    seen = [outcome, canvas.state, changes.length];
+  });
 }"""
 
 
@@ -396,10 +407,23 @@ async def call_and_wait_for_its_answer(page: Page) -> None:
     await page.evaluate("fetch('./state').then((response) => response.text())")
 
 
-async def test_a_call_waits_until_the_stream_is_where_it_answered(visit: Visit) -> None:
+CONFLICT: Final[JSONValue] = {
+    "error": {"code": "revision_conflict", "message": "Changed.", "revision": 3}
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "outcome"),
+    [(200, {"result": "ok", "revision": 3}, "ok"), (412, CONFLICT, "revision_conflict")],
+    ids=["done", "refused by a conflict"],
+)
+async def test_a_call_waits_until_the_stream_is_where_it_answered(
+    status: int, answer: JSONValue, outcome: str, visit: Visit
+) -> None:
+    visit.expected += ["Failed to load resource"] * (status != 200)
     script = Script()
     script.opening = frame("snapshot", revision=1, state=1)
-    script.answer = {"result": "ok", "revision": 3}
+    script.status, script.answer = status, answer
     async with serve(script) as origin:
         page = await visit(origin.base, clock=True)
         await changes_of(page, 1)
@@ -411,7 +435,7 @@ async def test_a_call_waits_until_the_stream_is_where_it_answered(visit: Visit) 
         ops = [{"op": "replace", "path": "", "value": 3}]
         script.say("patch", revision=3, ops=ops, author="person", action="add")
         await page.wait_for_function("() => seen !== null")
-        assert await page.evaluate("seen") == ["ok", 3, 3]
+        assert await page.evaluate("seen") == [outcome, 3, 3]
 
 
 @pytest.mark.parametrize("end", ["time", "reset", "loss"])
@@ -563,7 +587,7 @@ async def test_the_page_comes_back_with_the_version_that_it_saw(visit: Visit) ->
         page = await visit(origin.base, clock=True)
         await changes_of(page, 1)
         await page.evaluate("canvas.call('x', null, { ifMatch: 3 }).catch(() => {})")
-        patch = {"revision": 5, "ops": [], "author": "agent", "action": None}
+        patch = {"revision": 5, "ops": [], "author": "agent", "action": None, "time": 0}
         script.stream.publish(encode_event("patch", json.dumps(patch), id="5-new"))
         script.stream.publish(frame("note"))
         await changes_of(page, 2)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import ANY
 
 import httpx
 import pytest
@@ -88,6 +89,7 @@ def patch(number: int, key: str, value: Any) -> Event:
         "ops": [{"op": "add", "path": f"/{key}", "value": value}],
         "author": "agent",
         "action": "put",
+        "time": ANY,
     }
     return Event("patch", data, str(number))
 
@@ -261,21 +263,24 @@ async def test_a_page_that_was_away_too_long_gets_a_snapshot(canvas: Canvas, aft
             assert await stream.next() == snapshot
 
 
-async def test_a_patch_that_skips_revisions_says_what_it_follows(canvas: Canvas) -> None:
+async def test_a_patch_says_what_it_follows_where_it_skips_and_what_it_undid(
+    canvas: Canvas,
+) -> None:
     """Commits of other processes may come in at once."""
     async with open_app(canvas) as (app, instance):
         source = app._site.feed
         frames: list[bytes] = []
         source.stream.publish = frames.append  # type: ignore[assignment,method-assign]
         source.stream._pages.add(object())  # type: ignore[arg-type]
-        source._on_revision(Revision(9, [], "system", None, 0.0, 4, []))
-        source._on_revision(Revision(10, [], "system", None, 0.0, 9, []))
+        source._on_revision(Revision(9, [], "system", None, 1.5, 4, []))
+        source._on_revision(Revision(10, [], "person", "undo", 2.5, 9, [], reverts=8))
         source.stream._pages.clear()
         assert instance.state is not None
     data = [json.loads(frame.split(b"data: ")[1]) for frame in frames]
+    assert [facts.pop("ops") for facts in data] == [[], []]
     assert data == [
-        {"revision": 9, "ops": [], "author": "system", "action": None, "previous": 4},
-        {"revision": 10, "ops": [], "author": "system", "action": None},
+        {"revision": 9, "author": "system", "action": None, "time": 1.5, "previous": 4},
+        {"revision": 10, "author": "person", "action": "undo", "time": 2.5, "reverts": 8},
     ]
 
 

@@ -22,6 +22,8 @@
  * @property {string[]} paths JSON Pointers (RFC 6901) of what changed; `""` is all of it.
  * @property {"agent" | "person" | "system" | null} author Who changed it; null for a snapshot.
  * @property {string | null} action The action that changed it, if one did.
+ * @property {Date | null} time When it was changed; null for a snapshot.
+ * @property {number | null} reverts The revision that this one undid, if it is an undo or a redo.
  */
 
 /**
@@ -226,7 +228,8 @@ export class Canvas {
    * Call an action by name; `actions.NAME(input)` is the same.
    *
    * When the promise resolves, {@link state} holds what the action did, and every subscriber has
-   * been told. If the line is slow or down, that may come later: a call waits two seconds at most.
+   * been told; when it is rejected with `revision_conflict`, what was in the way. If the line is
+   * slow or down, that may come later: a call waits two seconds at most.
    *
    * @param {string} name
    * @param {JSONValue} [input]
@@ -257,6 +260,7 @@ export class Canvas {
     }
     if (!response.ok) {
       const { code = "error", message = response.statusText, revision } = answer?.error ?? {};
+      if (revision !== undefined) await this.#reach(revision);
       throw new CanvasError(code, message, response.status, revision);
     }
     await this.#reach(answer.revision);
@@ -383,10 +387,11 @@ export class Canvas {
 
   /**
    * @param {{revision: number, previous?: number, ops: Operation[], author: Change["author"],
-   *   action: string | null}} data
+   *   action: string | null, time: number, reverts?: number}} data
    * @param {string} version
    */
-  #onPatch({ revision, previous = revision - 1, ops, author, action }, version) {
+  #onPatch(data, version) {
+    const { revision, previous = revision - 1, ops, author, action, reverts = null } = data;
     if (previous !== this.#revision) {
       this.#resynchronise();
       return;
@@ -401,7 +406,9 @@ export class Canvas {
     }
     this.#revision = revision;
     this.#version = version || String(revision);
-    notify(this.#subscribers, this.#state, { kind: "patch", revision, paths, author, action });
+    const time = new Date(1000 * data.time);
+    const change = { kind: "patch", revision, paths, author, action, time, reverts };
+    notify(this.#subscribers, this.#state, change);
     this.#releaseWaiters(false);
   }
 
@@ -554,7 +561,9 @@ function delayAfter(failures) {
  * @returns {Change}
  */
 function snapshotOf(revision) {
-  return { kind: "snapshot", revision, paths: [""], author: null, action: null };
+  return {
+    kind: "snapshot", revision, paths: [""], author: null, action: null, time: null, reverts: null,
+  };
 }
 
 /**

@@ -20,7 +20,6 @@ import { ThoughtsView } from "./thoughts.js";
  */
 
 const TOAST_MS = 8000;
-const STATE_MS = 500; // how long to wait for the state that follows an action
 const LOOK_AT_CLOCK_MS = 30_000;
 const STATUS = {
   connecting: "Connecting",
@@ -58,14 +57,12 @@ const commands = {
    * @returns {Promise<boolean>} whether it was done
    */
   async act(name, input, complain = toast) {
-    const before = canvas.revision;
     try {
       await canvas.actions[name](input);
     } catch (error) {
       complain(error.message);
       return false;
     }
-    if (canvas.revision === before) await nextState();
     return true;
   },
 
@@ -168,18 +165,6 @@ canvas.onStatus((status) => {
   find("status").dataset.status = status;
   setText(find("status-text"), STATUS[status]);
 });
-
-function nextState() {
-  return new Promise((resolve) => {
-    const done = () => {
-      stop();
-      resolve();
-    };
-    let isFirst = true; // subscribe reports the state of now as well
-    const stop = canvas.subscribe(() => (isFirst ? (isFirst = false) : done()));
-    setTimeout(done, STATE_MS);
-  });
-}
 
 /** @param {string} message @param {string} [label] @param {() => void} [run] */
 function toast(message, label, run) {

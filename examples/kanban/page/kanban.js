@@ -11,7 +11,6 @@ import { Marks } from "./marks.js";
 
 const TOAST_MS = 8000;
 const DELETIONS = 50;
-const STATE_MS = 500; // how long to wait for the state that follows an action
 const STATUS = {
   connecting: "Connecting",
   live: "Live",
@@ -37,14 +36,12 @@ const commands = {
    * @returns {Promise<boolean>} whether it was done
    */
   async act(name, input, complain = toast) {
-    const before = canvas.revision;
     try {
       await canvas.actions[name](input);
     } catch (error) {
       complain(error.message);
       return false;
     }
-    if (canvas.revision === before) await nextState();
     return true;
   },
 
@@ -55,16 +52,14 @@ const commands = {
    * @returns {Promise<"done" | "refused" | "changed">}
    */
   async actOn(name, input, complain) {
-    const seen = canvas.revision;
-    let outcome = "done";
     try {
-      await canvas.call(name, input, { ifMatch: seen });
+      await canvas.call(name, input, { ifMatch: canvas.revision });
     } catch (error) {
-      outcome = error.code === "revision_conflict" ? "changed" : "refused";
-      if (outcome === "refused") complain(error.message);
+      if (error.code === "revision_conflict") return "changed";
+      complain(error.message);
+      return "refused";
     }
-    if (outcome !== "refused" && canvas.revision === seen) await nextState();
-    return outcome;
+    return "done";
   },
 
   /** Delete a card. No question first: it can be undone. */
@@ -141,18 +136,6 @@ canvas.onStatus((status) => {
   find("status").dataset.status = status;
   setText(find("status-text"), STATUS[status]);
 });
-
-function nextState() {
-  return new Promise((resolve) => {
-    const done = () => {
-      stop();
-      resolve();
-    };
-    let isFirst = true; // subscribe reports the state of now as well
-    const stop = canvas.subscribe(() => (isFirst ? (isFirst = false) : done()));
-    setTimeout(done, STATE_MS);
-  });
-}
 
 /**
  * @param {string} message
