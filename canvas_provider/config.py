@@ -35,6 +35,10 @@ class Settings:
     """Where a `MemoryStore` is kept, so that it outlives the process. The development host sets
     it, to a folder that it empties in the end."""
 
+    development: bool = False
+    """Answer `protocol.development`, and let pages be themed from outside. The development host
+    sets it; nobody else should."""
+
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Self:
         """Read `CANVAS_PROVIDER_SHUTDOWN_DEADLINE` and its siblings.
@@ -43,7 +47,7 @@ class Settings:
             DeclarationError: a value that is no positive number; the text names the variable.
         """
         source = os.environ if environ is None else environ
-        given: dict[str, int | float | Path | None] = {}
+        given: dict[str, bool | int | float | Path | None] = {}
         for field in fields(cls):
             name = PREFIX + field.name.upper()
             if (text := source.get(name)) is not None:
@@ -51,7 +55,9 @@ class Settings:
         return cls(**given)  # type: ignore[arg-type]  # each value has its field's type
 
 
-def _read(name: str, text: str, type: object) -> int | float | Path | None:
+def _read(name: str, text: str, type: object) -> bool | int | float | Path | None:
+    if type is bool:
+        return text not in ("", "0")
     if type in (int, float):
         return _positive(name, text, type is int)
     return Path(text) if text else None

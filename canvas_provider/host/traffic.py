@@ -1,20 +1,22 @@
 """The JSON-RPC traffic of a session, remembered for whoever wants to look at it.
 
 Each answer is paired with its request, which gives it a method and a duration. Sans-IO: the time
-is an argument. Bounded in messages and in bytes; what is oldest goes first.
+is an argument. Bounded in messages and in bytes; what is oldest goes first. What only the
+development host asks is left out: Copilot says nothing of it.
 """
 
 import json
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from canvas_provider.host.link import Message
+from canvas_provider.protocol.development import PREFIX
 from canvas_provider.types import JSONObject
 
 __all__ = ["Entry", "TrafficLog"]
 
-MAX_ENTRIES: Final = 1000
+MAX_ENTRIES: Final = 10_000
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 
@@ -39,6 +41,10 @@ class Entry:
     id: int | str | None
     duration: float | None
     """Seconds since the request, for an answer."""
+    instance_id: str
+    """The instance it is about, empty if none."""
+    pair: int | None
+    """The number of the request, for an answer to one that is known."""
     summary: str
     """What it is about, in a few words: an instance, an action, an event, an error's text."""
     body: bytes
@@ -54,9 +60,20 @@ class Entry:
             "method": self.method,
             "id": self.id,
             "duration": self.duration,
+            "instanceId": self.instance_id,
+            "pair": self.pair,
             "summary": self.summary,
             "size": len(self.body),
         }
+
+
+class _Asked(NamedTuple):
+    """A request without answer yet."""
+
+    number: int
+    method: str
+    instance_id: str
+    time: float
 
 
 class TrafficLog:
@@ -69,7 +86,7 @@ class TrafficLog:
         self._size = 0
         self._last_number = 0
         # Requests without answer yet, by who asked: each side has ids of its own.
-        self._pending: dict[tuple[str, str, int | str], tuple[str, float]] = {}
+        self._pending: dict[tuple[str, str, int | str], _Asked] = {}
 
     @property
     def entries(self) -> list[Entry]:
@@ -79,29 +96,36 @@ class TrafficLog:
         """Find an entry by its number, if it is still remembered."""
         return next((entry for entry in self._entries if entry.number == number), None)
 
-    def record(self, message: Message, now: float) -> Entry:
-        """Remember a message that passed at `now` (Unix seconds)."""
+    def record(self, message: Message, now: float) -> Entry | None:
+        """Remember a message that passed at `now` (Unix seconds); None: it is the host's own."""
         fields = _parse(message.body)
         kind = _classify(fields)
         request_id = fields.get("id") if isinstance(fields.get("id"), int | str) else None
-        method, duration = str(fields.get("method", "")), None
+        method, instance_id = str(fields.get("method", "")), _find_instance(fields)
+        number = self._last_number + 1
+        asked: _Asked | None = None
         if kind == "request" and request_id is not None:
-            self._pending[message.extension_id, message.direction, request_id] = (method, now)
+            key = (message.extension_id, message.direction, request_id)
+            self._pending[key] = _Asked(number, method, instance_id, now)
         elif kind in ("result", "error") and request_id is not None:
             asker = "out" if message.direction == "in" else "in"
-            asked = self._pending.pop((message.extension_id, asker, request_id), ("", now))
-            method, since = asked
-            duration = now - since
-        self._last_number += 1
+            asked = self._pending.pop((message.extension_id, asker, request_id), None)
+            if asked is not None:
+                method, instance_id = asked.method, asked.instance_id
+        if method.startswith(PREFIX):
+            return None
+        self._last_number = number
         entry = Entry(
-            number=self._last_number,
+            number=number,
             time=now,
             extension_id=message.extension_id,
             direction=message.direction,
             kind=kind,
             method=method[:MAX_TEXT],
             id=request_id[:MAX_TEXT] if isinstance(request_id, str) else request_id,
-            duration=duration,
+            duration=None if asked is None else now - asked.time,
+            instance_id=instance_id[:MAX_TEXT],
+            pair=None if asked is None else asked.number,
             summary=_summarise(kind, fields)[:MAX_TEXT],
             body=message.body,
         )
@@ -136,6 +160,17 @@ def _classify(fields: dict[str, Any]) -> Kind:
     if "error" in fields:
         return "error"
     return "result" if "result" in fields else "invalid"
+
+
+def _find_instance(fields: dict[str, Any]) -> str:
+    params = fields.get("params")
+    if not isinstance(params, dict):
+        return ""
+    event = params.get("event")
+    if isinstance(event, dict) and isinstance(event.get("data"), dict):
+        params = event["data"]
+    instance_id = params.get("instanceId")
+    return instance_id if isinstance(instance_id, str) else ""
 
 
 def _summarise(kind: Kind, fields: dict[str, Any]) -> str:

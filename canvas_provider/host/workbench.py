@@ -16,7 +16,7 @@ from typing import Final, cast
 
 from canvas_provider.errors import ConnectionClosed, RemoteError
 from canvas_provider.host.changes import drop_bytecode
-from canvas_provider.host.link import Message
+from canvas_provider.host.link import Message, ProviderLink
 from canvas_provider.host.runtime import HostRefusal, Runtime
 from canvas_provider.host.session_file import SessionFile
 from canvas_provider.host.status import Extension, Level, LogLine, Source, Status
@@ -39,6 +39,8 @@ ANSWER_IN: Final = 5.0
 """Seconds for what only we ask of an extension."""
 
 MEMORY: Final = "CANVAS_PROVIDER_MEMORY_DIRECTORY"
+
+DEVELOPMENT: Final = "CANVAS_PROVIDER_DEVELOPMENT"
 
 Listener = Callable[[str, JSONObject], None]
 
@@ -85,7 +87,7 @@ class Workbench:
         self._listeners: list[Listener] = []
         self._instances: dict[str, JSONObject] = {}
         self._show_records()
-        environment = {MEMORY: str(self._memory)}
+        environment = {MEMORY: str(self._memory), DEVELOPMENT: "1"}
         if copilot_home is not None:
             environment["COPILOT_HOME"] = str(copilot_home)
         self._supervisor = Supervisor(
@@ -105,6 +107,11 @@ class Workbench:
     def status(self) -> Status:
         """How the extension's process is doing."""
         return self._supervisor.status
+
+    @property
+    def link(self) -> ProviderLink | None:
+        """The extension's connection, while it has joined."""
+        return self._supervisor.link
 
     def subscribe(self, listener: Listener) -> None:
         """Call `listener` with everything that happens from now on."""
@@ -296,7 +303,9 @@ class Workbench:
             self._tell("contributions", self.runtime.contributions.describe())
 
     def _note_message(self, message: Message) -> None:
-        self._tell("traffic", self.traffic.record(message, time.time()).describe())
+        entry = self.traffic.record(message, time.time())
+        if entry is not None:
+            self._tell("traffic", entry.describe())
 
     def _note_event(self, event: SessionEvent) -> None:
         data = cast(JSONObject, event.get("data") or {})

@@ -1,12 +1,22 @@
 """What our development host asks of our extensions. Copilot sends nothing of it.
 
-An extension that was made otherwise does not know these methods, and the host does without.
+They are answered where `CANVAS_PROVIDER_DEVELOPMENT` is set, which the host does. An extension that
+was made otherwise does not know these methods, and the host does without.
 """
 
 from enum import StrEnum
-from typing import Final, TypedDict
+from typing import Final, NotRequired, TypedDict
 
-__all__ = ["PREFIX", "DevelopmentMethod", "DropStreamsResult", "SourcesResult"]
+from canvas_provider.types import JSONObject, JSONValue
+
+__all__ = [
+    "PREFIX",
+    "DevelopmentMethod",
+    "DropStreamsResult",
+    "HistoryResult",
+    "RevisionResult",
+    "SourcesResult",
+]
 
 PREFIX: Final = "canvas_provider."
 
@@ -19,6 +29,16 @@ class DevelopmentMethod(StrEnum):
 
     DROP_STREAMS = "canvas_provider.dropStreams"
     """`{instanceId}`: cut the pages' event streams, as a bad line would."""
+
+    HISTORY = "canvas_provider.history"
+    """`{instanceId, after?}`; answers `HistoryResult`, at the latest in ten seconds. While the
+    document is at the version `after`, it waits for another one."""
+
+    UNDO = "canvas_provider.undo"
+    """`{instanceId, revision?}`: take a revision back, as the person; answers `RevisionResult`."""
+
+    REDO = "canvas_provider.redo"
+    """`{instanceId}`: take the newest undo back, as the person; answers `RevisionResult`."""
 
 
 class SourcesResult(TypedDict):
@@ -34,3 +54,29 @@ class SourcesResult(TypedDict):
 class DropStreamsResult(TypedDict):
     dropped: int
     """How many pages have lost theirs."""
+
+
+class RevisionResult(TypedDict):
+    """`state.Revision`, as JSON."""
+
+    number: int
+    previous: int
+    author: str
+    action: str | None
+    time: float
+    """Unix seconds."""
+    ops: list[JSONObject]
+    """RFC 6902; applied to the revision `previous`, they give this one."""
+    inverse: list[JSONObject]
+    reverts: int | None
+
+
+class HistoryResult(TypedDict):
+    """The document of an instance. One without a state has no version and nothing else."""
+
+    version: str | None
+    """Opaque: it names the document, too. Send it as `after`."""
+    revision: NotRequired[int]
+    state: NotRequired[JSONValue]
+    revisions: NotRequired[list[RevisionResult]]
+    """What is remembered, oldest first."""

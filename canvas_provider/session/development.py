@@ -13,6 +13,7 @@ from canvas_provider.protocol.development import (
     DropStreamsResult,
     SourcesResult,
 )
+from canvas_provider.session import revisions
 from canvas_provider.session.instances import Instances
 from canvas_provider.types import JSONObject, JSONValue
 
@@ -24,13 +25,14 @@ INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 OURS: Final = Path(__file__).parents[1]
 
 
-def answer(
+async def answer(
     method: str, params: JSONObject, canvases: Mapping[str, Canvas], instances: Instances
 ) -> JSONValue:
     """Answer a request of `protocol.development`.
 
     Raises:
         MethodNotFound: there is no such request.
+        CanvasError: it cannot be done.
     """
     if method == DevelopmentMethod.SOURCES:
         pages = [str(each.page.resolve()) for each in canvases.values() if each.page is not None]
@@ -40,6 +42,12 @@ def answer(
         dropped = instances.drop_streams(str(params.get("instanceId")))
         result: DropStreamsResult = {"dropped": dropped}
         return cast(JSONValue, result)
+    if method == DevelopmentMethod.HISTORY:
+        return cast(JSONValue, await revisions.follow(instances, params))
+    if method == DevelopmentMethod.UNDO:
+        return cast(JSONValue, await revisions.undo(instances, params))
+    if method == DevelopmentMethod.REDO:
+        return cast(JSONValue, await revisions.redo(instances, params))
     raise MethodNotFound(method)
 
 

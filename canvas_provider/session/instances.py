@@ -28,6 +28,7 @@ from canvas_provider.session.prompts import Panel
 from canvas_provider.session.view import InstanceSession
 from canvas_provider.session.watch import PageWatch
 from canvas_provider.state.registry import StateRegistry
+from canvas_provider.state.shared import SharedState
 from canvas_provider.state.store import Store
 from canvas_provider.types import MISSING, JSONObject, JSONValue, Missing
 
@@ -143,7 +144,7 @@ class Instances:
         if entry is None:
             # A restore that failed: the runtime still sends us its actions
             # (observed with Copilot CLI 1.0.102).
-            raise _not_open(params)
+            raise _not_open(params["instanceId"])
         if entry.instance.phase == "opening":
             async with entry.opening:
                 pass
@@ -170,6 +171,17 @@ class Instances:
         """Break off the event streams of an instance's pages, and return how many."""
         entry = self._entries.get(instance_id)
         return 0 if entry is None or entry.served is None else entry.served.drop_streams()
+
+    def find_state(self, instance_id: str) -> SharedState[Any] | None:
+        """Return an instance's document; None where its canvas has no state.
+
+        Raises:
+            CanvasError: no such instance is open.
+        """
+        entry = self._entries.get(instance_id)
+        if entry is None:
+            raise _not_open(instance_id)
+        return entry.instance.state
 
     async def aclose(self) -> None:
         """Take every page off the air, leave every lifespan, flush and close the stores."""
@@ -313,10 +325,10 @@ def _same(one: JSONValue | Missing, other: JSONValue | Missing) -> bool:
     return one == other or (one in nothing and other in nothing)
 
 
-def _not_open(params: CanvasActionInvokeParams) -> CanvasError:
+def _not_open(instance_id: str) -> CanvasError:
     return CanvasError(
         "instance_not_open",
-        f"Canvas instance {params['instanceId']!r} is not open. Open it again with the same "
+        f"Canvas instance {instance_id!r} is not open. Open it again with the same "
         "instance id, then retry.",
     )
 

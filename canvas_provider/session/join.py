@@ -99,7 +99,7 @@ async def join(pipes: Pipes, handshake: Handshake) -> Session:
     session = Session(
         handshake,
         PipeTransport(pipes.read_fd, pipes.write_fd),
-        LoopbackWeb(),
+        LoopbackWeb(development=handshake.settings.development),
         on_lost=lifeline.start_clock,
         on_closed=closed,
     )

@@ -263,10 +263,8 @@ class Session(SessionAPI):
     async def _answer(self, method: str, params: JSONObject) -> JSONValue:
         fields = _CALL_FIELDS.get(cast(Method, method))
         if fields is None:
-            if method.startswith(PREFIX):
-                from canvas_provider.session.development import answer
-
-                return answer(method, params, self._handshake.canvases, self._instances)
+            if method.startswith(PREFIX) and self._handshake.settings.development:
+                return await self._answer_host(method, params)
             if self._callbacks is not None:
                 return await self._callbacks.answer(method, params)
             raise MethodNotFound(method)
@@ -290,6 +288,15 @@ class Session(SessionAPI):
             # of copilot-sdk's `toCanvasRpcError`.
             data: ErrorData = {"code": error.code, "message": error.message}
             raise RemoteError(INTERNAL_ERROR, error.message, cast(JSONObject, data)) from None
+
+    async def _answer_host(self, method: str, params: JSONObject) -> JSONValue:
+        """Answer our own development host."""
+        from canvas_provider.session.development import answer
+
+        try:
+            return await answer(method, params, self._handshake.canvases, self._instances)
+        except CanvasError as error:
+            raise RemoteError(INTERNAL_ERROR, error.message, {"code": error.code}) from None
 
     def _notice(self, method: str, params: JSONValue) -> None:
         """Hear a notification. Of most events not even this much is done: see `Events.ignores`."""

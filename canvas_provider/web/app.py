@@ -6,11 +6,13 @@
     POST /TOKEN/actions/NAME   an action, called by a person
     GET  /TOKEN/canvas.js      the page's half of all this
     GET  /TOKEN/canvas.css     the host's theme, with fallbacks
+    GET  /TOKEN/development.js in development only: what canvas.js then loads, too
          /TOKEN/…              the author's routes
 
 The guards stand in front of everything, in the order of `serving.guards`.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -28,7 +30,7 @@ from canvas_provider.serving.headers import ContentPolicy, SecurityHeaders
 from canvas_provider.serving.responses import NOT_FOUND, send_error, send_json, send_response
 from canvas_provider.types import Token
 from canvas_provider.web.actions import invoke_action
-from canvas_provider.web.assets import ASSETS, read_asset
+from canvas_provider.web.assets import ASSETS, DEVELOPMENT_ASSETS, Asset
 from canvas_provider.web.failures import ErrorBoundary
 from canvas_provider.web.feed import Feed
 from canvas_provider.web.files import DefaultPage, PageFiles
@@ -46,13 +48,17 @@ ACTIONS: Final = "actions/"
 
 
 class InstanceApp:
-    """Everything at one origin. Call `bind` once its `host:port` is known, `close` at the end."""
+    """Everything at one origin. Call `bind` once its `host:port` is known, `close` at the end.
 
-    def __init__(self, instance: "Instance", *, token: Token) -> None:
+    Args:
+        development: the page listens to the development host that embeds it.
+    """
+
+    def __init__(self, instance: "Instance", *, token: Token, development: bool = False) -> None:
         canvas = instance.canvas
         self._hosts = Hosts(canvas.allowed_hosts)
         policy = ContentPolicy(canvas.csp)
-        self._site = _Site(instance, policy)
+        self._site = _Site(instance, policy, DEVELOPMENT_ASSETS if development else ASSETS)
         app: ASGIApp = OriginGuard(self._site, self._hosts)
         app = TokenGuard(app, token)
         app = HostGuard(app, self._hosts)
@@ -91,11 +97,14 @@ def create_app(instance: "Instance", *, token: Token, host: str) -> InstanceApp:
 class _Site:
     """What comes after the guards: which path is what."""
 
-    def __init__(self, instance: "Instance", policy: ContentPolicy) -> None:
+    def __init__(
+        self, instance: "Instance", policy: ContentPolicy, assets: Mapping[str, Asset]
+    ) -> None:
         canvas, workers = instance.canvas, Workers()
         self.feed = Feed(instance)
         self.visited = False
         self._instance = instance
+        self._assets = assets
         self._files = (
             DefaultPage(canvas.display_name, policy)
             if canvas.page is None
@@ -121,10 +130,10 @@ class _Site:
         elif path == "state":
             if await _takes(READ, scope, send):
                 await self._send_state(send)
-        elif path in ASSETS:
+        elif path in self._assets:
             if await _takes(READ, scope, send):
-                content_type, headers = ASSETS[path]
-                await send_response(send, 200, read_asset(path), content_type, headers)
+                asset = self._assets[path]
+                await send_response(send, 200, asset.read(), asset.content_type, asset.headers)
         else:
             await self._send_own(path, scope, receive, send)
 

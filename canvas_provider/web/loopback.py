@@ -11,13 +11,18 @@ __all__ = ["LoopbackWeb"]
 
 
 class LoopbackWeb:
-    """Serves every instance of a process; the `WebStack` of a session."""
+    """Serves every instance of a process; the `WebStack` of a session.
 
-    def __init__(self) -> None:
+    Args:
+        development: pages listen to the development host that embeds them.
+    """
+
+    def __init__(self, *, development: bool = False) -> None:
+        self._development = development
         self._servers = LoopbackServers()
 
     async def serve(self, instance: Instance) -> Served:
-        return await serve_instance(instance, self._servers)
+        return await serve_instance(instance, self._servers, development=self._development)
 
     async def aclose(self) -> None:
         await self._servers.aclose()

@@ -70,10 +70,16 @@ class Served:
         await self._origin.aclose(grace)
 
 
-async def serve_instance(instance: "Instance", servers: Servers) -> Served:
-    """Serve an instance at an origin and under a token of its own, until `Served.aclose`."""
+async def serve_instance(
+    instance: "Instance", servers: Servers, *, development: bool = False
+) -> Served:
+    """Serve an instance at an origin and under a token of its own, until `Served.aclose`.
+
+    Args:
+        development: its page listens to the development host that embeds it.
+    """
     token = Token(secrets.token_urlsafe(32))
-    app = InstanceApp(instance, token=token)
+    app = InstanceApp(instance, token=token, development=development)
     try:
         origin = await servers.serve(app)
     except BaseException:

@@ -4,7 +4,7 @@ import json
 from typing import Literal
 
 from canvas_provider.host.link import Message
-from canvas_provider.host.traffic import TrafficLog
+from canvas_provider.host.traffic import Entry, TrafficLog
 from canvas_provider.types import JSONObject
 
 
@@ -14,10 +14,16 @@ def message(
     return Message(extension_id, direction, json.dumps(fields).encode())
 
 
+def record(log: TrafficLog, message: Message, now: float) -> Entry:
+    entry = log.record(message, now)
+    assert entry is not None
+    return entry
+
+
 def test_an_answer_has_the_method_of_its_request_and_the_time_between() -> None:
     log = TrafficLog()
-    log.record(message("out", id=3, method="canvas.open", params={"canvasId": "b"}), 10.0)
-    answer = log.record(message("in", id=3, result={}), 10.5)
+    log.record(message("out", id=3, method="canvas.open", params={"instanceId": "one"}), 10.0)
+    answer = record(log, message("in", id=3, result={}), 10.5)
     assert answer.describe() == {
         "number": 2,
         "time": 10.5,
@@ -27,6 +33,8 @@ def test_an_answer_has_the_method_of_its_request_and_the_time_between() -> None:
         "method": "canvas.open",
         "id": 3,
         "duration": 0.5,
+        "instanceId": "one",
+        "pair": 1,
         "summary": "",
         "size": len(answer.body),
     }
@@ -38,8 +46,8 @@ def test_both_sides_may_use_one_id_at_once() -> None:
     log.record(message("out", id=0, method="canvas.open"), 1.0)
     log.record(message("in", id=0, method="session.log"), 2.0)
     log.record(message("in", id=0, method="session.send", extension_id="project:g"), 3.0)
-    ours = log.record(message("in", id=0, error={"message": "no"}), 4.0)
-    theirs = log.record(message("out", id=0, result=1), 5.0)
+    ours = record(log, message("in", id=0, error={"message": "no"}), 4.0)
+    theirs = record(log, message("out", id=0, result=1), 5.0)
     assert (ours.kind, ours.method, ours.duration, ours.summary) == (
         "error",
         "canvas.open",
@@ -53,18 +61,33 @@ def test_a_new_connection_is_not_paired_with_the_old_one() -> None:
     log = TrafficLog()
     log.record(message("out", id=0, method="canvas.open"), 1.0)
     log.forget_pending("project:f")
-    stray = log.record(message("in", id=0, result=1), 9.0)
-    assert (stray.method, stray.duration) == ("", 0.0)
+    stray = record(log, message("in", id=0, result=1), 9.0)
+    assert (stray.method, stray.duration, stray.pair) == ("", None, None)
 
 
 def test_a_summary_says_what_a_message_is_about() -> None:
     log = TrafficLog()
     params: JSONObject = {"canvasId": "b", "instanceId": "one", "actionName": "move"}
     event: JSONObject = {"event": {"type": "session.canvas.opened"}}
-    invoke = log.record(message("out", id=1, method="canvas.action.invoke", params=params), 0)
-    opened = log.record(message("out", method="session.event", params=event), 0)
+    invoke = record(log, message("out", id=1, method="canvas.action.invoke", params=params), 0)
+    opened = record(log, message("out", method="session.event", params=event), 0)
     assert (invoke.kind, invoke.summary) == ("request", "b · one · move")
     assert (opened.kind, opened.summary) == ("notification", "session.canvas.opened")
+
+
+def test_what_only_the_development_host_asks_is_left_out() -> None:
+    """Copilot says nothing of it."""
+    log = TrafficLog()
+    assert log.record(message("out", id=1, method="canvas_provider.history"), 0) is None
+    assert log.record(message("in", id=1, result={}), 0) is None
+    assert record(log, message("out", id=2, method="canvas.open"), 0).number == 1
+
+
+def test_an_event_belongs_to_the_instance_that_it_is_about() -> None:
+    log = TrafficLog()
+    event: JSONObject = {"type": "session.canvas.opened", "data": {"instanceId": "one"}}
+    told = record(log, message("out", method="session.event", params={"event": event}), 0)
+    assert told.instance_id == "one"
 
 
 def test_whatever_passes_is_recorded() -> None:

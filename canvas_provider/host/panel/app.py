@@ -1,12 +1,10 @@
 """The panel as an ASGI app: a page, what it shows as an event stream, and what its buttons do.
 
     GET  /TOKEN/               the page and its files
-    GET  /TOKEN/events         `snapshot`, then `status`, `canvases`, `traffic`, `log`, `closed`
+    GET  /TOKEN/events         `snapshot`, then whatever `Workbench.subscribe` tells, then `closed`
     GET  /TOKEN/traffic/NUMBER the body of one message
-    POST /TOKEN/open           {"canvasId", "instanceId", "extensionId"?, "input"?}
-    POST /TOKEN/invoke         {"instanceId", "actionName", "input"?}
-    POST /TOKEN/close          {"instanceId"}
-    POST /TOKEN/reload         {}
+    GET  /TOKEN/state/INSTANCE its document and history; ?after=VERSION waits for another one
+    POST /TOKEN/COMMAND        a JSON object: see `commands`
 
 Behind the same guards as a canvas. A canvas is shown in a frame of another origin, which can read
 nothing of this one.
@@ -15,7 +13,7 @@ nothing of this one.
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -25,8 +23,11 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from canvas_provider.host.panel.commands import Command, create_commands
+from canvas_provider.host.panel.document import ask
 from canvas_provider.host.registry import HostRefusal
 from canvas_provider.host.workbench import Workbench
+from canvas_provider.protocol.development import DevelopmentMethod
 from canvas_provider.serving.guards import (
     BodyLimit,
     ContentTypeGuard,
@@ -38,10 +39,10 @@ from canvas_provider.serving.guards import (
 from canvas_provider.serving.headers import ContentPolicy, SecurityHeaders
 from canvas_provider.serving.sse import encode_event
 from canvas_provider.serving.streams import EventStream
-from canvas_provider.types import MISSING, JSONObject, JSONValue, Token
+from canvas_provider.types import JSONObject, JSONValue, Token
 from canvas_provider.wire.connection import decode_json
 
-__all__ = ["PanelApp"]
+__all__ = ["ASSETS", "PanelApp"]
 
 ASSETS: Final = Path(__file__).with_name("assets")
 
@@ -83,10 +84,11 @@ class PanelApp:
             routes=[
                 Route("/events", self._stream, methods=["GET"]),
                 Route("/traffic/{number:int}", self._read_message),
-                Route("/open", _command(self._open), methods=["POST"]),
-                Route("/invoke", _command(self._invoke), methods=["POST"]),
-                Route("/close", _command(self._close), methods=["POST"]),
-                Route("/reload", _command(self._reload), methods=["POST"]),
+                Route("/state/{instance_id}", self._read_state),
+                *(
+                    Route(f"/{name}", _endpoint(run), methods=["POST"])
+                    for name, run in create_commands(self._workbench).items()
+                ),
                 Mount("/", StaticFiles(directory=ASSETS, html=True)),
             ],
             exception_handlers={HTTPException: _answer_http_error},
@@ -101,32 +103,14 @@ class PanelApp:
             return _error(404, "not_found", "This message is no longer remembered.")
         return Response(entry.body, media_type="text/plain; charset=utf-8")
 
-    async def _open(self, body: JSONObject) -> JSONValue:
-        opened = await self._workbench.runtime.open(
-            _text(body, "canvasId"),
-            _text(body, "instanceId"),
-            body.get("input", MISSING),
-            _text(body, "extensionId") if "extensionId" in body else None,
-        )
-        return cast(JSONValue, opened)
-
-    async def _invoke(self, body: JSONObject) -> JSONValue:
-        return await self._workbench.runtime.invoke(
-            _text(body, "instanceId"), _text(body, "actionName"), body.get("input", MISSING)
-        )
-
-    async def _close(self, body: JSONObject) -> JSONValue:
-        await self._workbench.runtime.close(_text(body, "instanceId"))
-        return None
-
-    async def _reload(self, body: JSONObject) -> JSONValue:
-        await self._workbench.reload()
-        return None
+    async def _read_state(self, request: Request) -> Response:
+        params: JSONObject = {"instanceId": request.path_params["instance_id"]}
+        if after := request.query_params.get("after"):
+            params["after"] = after
+        return await _answer(ask(self._workbench, DevelopmentMethod.HISTORY, params))
 
 
-def _command(
-    run: Callable[[JSONObject], Awaitable[JSONValue]],
-) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(run: Command) -> Callable[[Request], Awaitable[Response]]:
     """Make an endpoint: JSON object in, `{"result": …}` or `{"error": {code, message}}` out."""
 
     async def endpoint(request: Request) -> Response:
@@ -136,23 +120,24 @@ def _command(
             return _error(400, "invalid_json", "The body is not valid JSON.")
         if not isinstance(body, dict):
             return _error(400, "invalid_json", "The body is not a JSON object.")
-        try:
-            result = await run(body)
-        except HostRefusal as refusal:
-            return _error(409, "refused", refusal.message)
-        try:
-            return _json({"result": result})
-        except RecursionError:
-            return _error(409, "refused", "The result is nested too deeply to be shown.")
+        return await _answer(run(body))
 
     return endpoint
 
 
-def _text(body: JSONObject, name: str) -> str:
-    value = body.get(name)
-    if not isinstance(value, str):
-        raise HTTPException(400, f"Send {name} as a string.")
-    return value
+async def _answer(result: Awaitable[JSONValue]) -> Response:
+    try:
+        return _json({"result": await result})
+    except HostRefusal as refusal:
+        return _error(409, _find_code(refusal), refusal.message)
+    except RecursionError:
+        return _error(409, "refused", "The result is nested too deeply to be shown.")
+
+
+def _find_code(refusal: HostRefusal) -> str:
+    """Return what the extension called it, which an agent is never told; ours is `refused`."""
+    code = refusal.data.get("code") if isinstance(refusal.data, dict) else None
+    return code if isinstance(code, str) else "refused"
 
 
 async def _answer_http_error(request: Request, error: Exception) -> Response:

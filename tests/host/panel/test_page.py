@@ -144,14 +144,14 @@ async def test_what_is_refused_is_said_at_the_field(browser: Browser, tmp_path: 
         await action.get_by_label("by").fill("13")
         await invoke.click()
         await expect(action.locator(".refusal")).to_have_text("Not thirteen.")
-        await action.get_by_role("button", name="Edit as JSON").click()
+        await action.get_by_role("button", name="JSON").click()
         text = action.get_by_label("Input as JSON")
         await expect(text).to_have_value('{\n  "by": 13\n}')
         await text.fill('{"by": ')
         await invoke.click()
         await expect(action.locator(".refusal")).to_contain_text("This is not JSON")
         await text.fill('{"by": 2, "tags": ["a"]}')
-        await action.get_by_role("button", name="Edit as a form").click()
+        await action.get_by_role("button", name="Form").click()
         await expect(action.get_by_label("by")).to_have_value("2")
         await invoke.click()
         await expect(action.locator(".refusal")).to_be_hidden()
@@ -161,7 +161,7 @@ async def test_what_is_refused_is_said_at_the_field(browser: Browser, tmp_path: 
 async def test_a_canvas_is_opened_by_its_form_and_closed(browser: Browser, tmp_path: Path) -> None:
     async with served(tmp_path) as (bench, url), shown(browser, url) as page:
         await page.keyboard.press("o")
-        dialog = page.locator("#open-dialog")
+        dialog = page.locator("#dialog")
         await expect(dialog.get_by_label("name")).to_be_focused()
         await dialog.get_by_label("name").fill("birds")
         await dialog.get_by_label("instance").fill("b a d")
@@ -230,7 +230,7 @@ async def test_a_crash_at_start_shows_its_traceback(browser: Browser, tmp_path: 
         await page.keyboard.press("r")
         await expect(page.locator("#status")).to_have_text("running")
         await page.get_by_role("button", name="Counter", exact=True).click()
-        await page.locator("#open-dialog").get_by_role("button", name="Open").click()
+        await page.locator("#dialog").get_by_role("button", name="Open").click()
         await expect(page.frame_locator("iframe").locator("#value")).to_have_text("0")
 
 

@@ -12,7 +12,7 @@ export function h(tag, properties = {}, ...children) {
   for (const [name, value] of Object.entries(properties)) {
     if (value === undefined || value === null) continue;
     if (name === "class") element.className = String(value);
-    else if (name === "role" || name === "for") element.setAttribute(name, String(value));
+    else if (name === "role" || name === "for" || name === "popover") element.setAttribute(name, String(value));
     else if (name === "data") Object.assign(element.dataset, value);
     else if (name === "aria") for (const [key, each] of Object.entries(value)) element.setAttribute(`aria-${key}`, String(each));
     else if (name === "on") for (const [key, each] of Object.entries(value)) element.addEventListener(key, each);
@@ -76,25 +76,14 @@ export function showTime(seconds) {
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${String(date.getMilliseconds()).padStart(3, "0")}`;
 }
 
-const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
-
-/** JSON with colours. @param {unknown} value @returns {HTMLElement} */
-export function showJSON(value) {
-  const text = JSON.stringify(value, null, 2) ?? "";
-  const pre = h("pre", { class: "json", tabIndex: 0 });
-  // A body of megabytes is shown plain: a hundred thousand spans would freeze the page.
-  if (text.length > 200_000) {
-    pre.textContent = text.length > 2_000_000 ? `${text.slice(0, 2_000_000)}\n… ${showSize(text.length)}` : text;
-    return pre;
+/** Put a text on the clipboard, and say so on the button. */
+export async function copy(text, button) {
+  const before = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "copied";
+  } catch {
+    button.textContent = "not allowed";
   }
-  let last = 0;
-  for (const match of text.matchAll(TOKEN)) {
-    pre.append(text.slice(last, match.index));
-    const [whole, string, colon, word] = match;
-    const kind = string ? (colon ? "key" : "string") : word ? "word" : "number";
-    pre.append(h("span", { class: kind }, string ?? whole), colon ?? "");
-    last = match.index + whole.length;
-  }
-  pre.append(text.slice(last));
-  return pre;
+  setTimeout(() => (button.textContent = before), 1200);
 }

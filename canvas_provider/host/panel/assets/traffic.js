@@ -1,134 +1,179 @@
-/** The list of messages, and one of them in full. */
+/** The list of messages, what of it is shown, and which one is selected. */
 
-import { Batch, find, h, showDuration, showJSON, showSize, showTime } from "./dom.js";
-import { readMessage } from "./host.js";
+import { Batch, find, h, showDuration, showSize, showTime } from "./dom.js";
+import { MessageView } from "./message.js";
+import { Rows } from "./rows.js";
 
-const LIMIT = 1000;
+/** As many as the host remembers. */
+const LIMIT = 10_000;
+
+const ROW_HEIGHT = 22;
 
 const ARROW = { in: "←", out: "→" };
 const FROM = { in: "from the extension", out: "to the extension" };
 
-export class Traffic {
-  constructor() {
+const isAnswer = (entry) => entry.kind === "result" || entry.kind === "error";
+
+class Traffic {
+  start() {
+    /** @type {any[]} */
     this.entries = [];
-    this.fresh = new Batch(LIMIT, (entries) => this.append(entries));
-    this.rows = h("ol", { class: "rows", tabIndex: 0, role: "listbox", aria: { label: "Messages, the newest last" } });
-    this.detail = h("div", { class: "detail" });
+    /** By number: the answer of a request, and the other way round. */
+    this.answers = new Map();
+    this.shown = [];
     this.selected = null;
-    this.element = find("traffic");
-    this.element.append(this.rows, this.detail);
-    this.rows.addEventListener("keydown", (event) => this.step(event));
-    this.rows.addEventListener("click", (event) => {
-      const row = event.target.closest("li");
-      if (row?.dataset.number) this.select(Number(row.dataset.number));
-    });
+    this.filter = { text: "", events: true, errors: false, direction: "", method: "", instance: "" };
+    this.isPaused = false;
+    /** What came while it was paused. */
+    this.held = [];
+    this.fresh = new Batch(LIMIT, (entries) => this.append(entries));
+    this.rows = new Rows({ height: ROW_HEIGHT, label: "Messages, the newest last", row: (entry) => this.row(entry) });
+    this.message = new MessageView((number) => this.select(number));
     this.empty = h("p", { class: "faint pad" }, "Messages between Copilot's place and the extension appear here.");
-    this.filter = { text: "", events: true };
-    this.reset([]);
+    this.element = find("traffic");
+    this.element.append(this.empty, this.rows.element, this.message.element);
+    this.rows.element.addEventListener("keydown", (event) => this.step(event));
+    this.rows.element.addEventListener("click", (event) => {
+      const row = event.target.closest("[data-number]");
+      if (row) this.select(Number(row.dataset.number));
+    });
   }
 
   reset(entries) {
     this.fresh.clear();
-    this.entries = entries.slice(-LIMIT);
-    this.rows.replaceChildren(...this.entries.map((entry) => this.row(entry)));
+    this.held = [];
+    this.entries = [];
+    this.answers.clear();
+    this.take(entries);
     this.apply();
-    this.rows.scrollTop = this.rows.scrollHeight;
-    if (!this.entries.some((entry) => entry.number === this.selected)) this.showDetail(null);
+    this.rows.scrollToEnd();
+    if (!this.find(this.selected)) this.select(null);
   }
 
   add(entry) {
-    this.fresh.add(entry);
+    if (this.isPaused) this.held = [...this.held.slice(1 - LIMIT), entry];
+    else this.fresh.add(entry);
+    if (this.isPaused) this.showCount();
   }
 
   append(entries) {
-    const atEnd = this.rows.scrollHeight - this.rows.scrollTop - this.rows.clientHeight < 30;
-    this.entries = [...this.entries, ...entries].slice(-LIMIT);
-    for (const entry of entries) {
-      const row = this.row(entry);
-      row.hidden = !this.matches(entry);
-      this.rows.append(row);
-    }
-    while (this.rows.childElementCount > LIMIT) this.rows.firstElementChild.remove();
+    const atEnd = this.rows.isAtEnd;
+    this.take(entries);
+    this.apply();
+    if (atEnd) this.rows.scrollToEnd();
+  }
+
+  take(entries) {
+    const all = [...this.entries, ...entries];
+    this.entries = all.slice(-LIMIT);
+    for (const gone of all.slice(0, -LIMIT)) this.answers.delete(gone.number);
+    for (const entry of entries) if (entry.pair !== null) this.answers.set(entry.pair, entry);
+  }
+
+  setPaused(isPaused) {
+    this.isPaused = isPaused;
+    if (!isPaused) this.append(this.held.splice(0));
     this.showCount();
-    if (atEnd) this.rows.scrollTop = this.rows.scrollHeight;
   }
 
   setFilter(filter) {
     Object.assign(this.filter, filter);
     this.apply();
+    this.rows.scrollToEnd();
   }
 
   apply() {
-    this.entries.forEach((entry, index) => (this.rows.children[index].hidden = !this.matches(entry)));
+    this.shown = this.entries.filter((entry) => this.matches(entry));
+    this.rows.set(this.shown);
+    this.empty.hidden = this.entries.length > 0;
+    this.rows.element.hidden = this.entries.length === 0;
     this.showCount();
+    this.showChoices();
   }
 
   matches(entry) {
-    if (!this.filter.events && entry.kind === "notification") return false;
-    const text = `${entry.method} ${entry.summary} ${entry.id ?? ""} ${entry.kind}`.toLowerCase();
-    return text.includes(this.filter.text.toLowerCase());
+    const { text, events, errors, direction, method, instance } = this.filter;
+    if (!events && entry.kind === "notification") return false;
+    if (errors && !this.isTrouble(entry)) return false;
+    if (direction && entry.direction !== direction) return false;
+    if (method && entry.method !== method) return false;
+    if (instance && entry.instanceId !== instance) return false;
+    return text === "" || `${entry.method} ${entry.summary} ${entry.id ?? ""} ${entry.kind} ${entry.instanceId}`.toLowerCase().includes(text.toLowerCase());
+  }
+
+  /** An error, or the request that it answers. */
+  isTrouble(entry) {
+    return entry.kind === "error" || entry.kind === "invalid" || this.answers.get(entry.number)?.kind === "error";
+  }
+
+  find(number) {
+    return number === null ? undefined : this.entries.find((each) => each.number === number);
   }
 
   showCount() {
-    find("traffic-count").textContent = String(this.entries.length);
-    this.empty.remove();
-    if (this.entries.length === 0) this.element.prepend(this.empty);
+    const hidden = this.entries.length - this.shown.length;
+    find("traffic-count").textContent = hidden ? `${this.shown.length} of ${this.entries.length}` : String(this.entries.length);
+    find("traffic-limit").textContent = this.isPaused ? `paused, ${this.held.length} waiting` : this.entries.length >= LIMIT ? `the last ${LIMIT.toLocaleString("en")}` : "";
+  }
+
+  /** Methods and instances that there are to choose from. */
+  showChoices() {
+    offer(find("filter-method"), "all methods", this.entries.map((entry) => entry.method));
+    offer(find("filter-instance"), "all instances", this.entries.map((entry) => entry.instanceId));
   }
 
   row(entry) {
-    const isAnswer = entry.kind === "result" || entry.kind === "error";
+    const answer = this.answers.get(entry.number);
+    const duration = entry.duration ?? answer?.duration ?? null;
+    const isOpen = entry.kind === "request" && !answer;
+    const isSelected = entry.number === this.selected;
+    const isPair = this.selected !== null && (entry.pair === this.selected || answer?.number === this.selected);
     return h(
-      "li",
-      { class: `row ${entry.kind} ${entry.direction}`, role: "option", id: `message-${entry.number}`, data: { number: String(entry.number) }, aria: { selected: "false" } },
+      "div",
+      { class: `row ${entry.kind} ${entry.direction} ${isPair ? "pair" : ""}`, role: "option", id: `message-${entry.number}`, data: { number: String(entry.number) }, aria: { selected: String(isSelected) } },
       h("span", { class: "time" }, showTime(entry.time)),
       h("span", { class: "arrow", title: FROM[entry.direction] }, ARROW[entry.direction]),
-      h("span", { class: "kind" }, isAnswer ? entry.kind : entry.kind === "notification" ? "event" : entry.kind),
+      h("span", { class: "kind" }, isAnswer(entry) ? entry.kind : entry.kind === "notification" ? "event" : entry.kind),
       h("span", { class: "id" }, entry.id === null ? "" : String(entry.id)),
       h("span", { class: "method" }, entry.method || "—"),
-      h("span", { class: "summary" }, entry.summary),
-      h("span", { class: "duration" }, entry.duration === null ? "" : showDuration(entry.duration)),
+      h("span", { class: "summary" }, entry.summary || entry.instanceId),
+      h("span", { class: "duration" }, isOpen ? "…" : duration === null ? "" : showDuration(duration)),
       h("span", { class: "size" }, showSize(entry.size)),
     );
   }
 
   step(event) {
-    const visible = [...this.rows.children].filter((row) => !row.hidden);
-    const at = visible.findIndex((row) => Number(row.dataset.number) === this.selected);
-    const to = { ArrowDown: at + 1, ArrowUp: at < 0 ? visible.length - 1 : at - 1, Home: 0, End: visible.length - 1 }[event.key];
-    if (event.key === "Escape") this.showDetail(null);
-    if (to === undefined || !visible[to]) return;
+    if (event.key === "Escape") return this.select(null);
+    const at = this.shown.findIndex((entry) => entry.number === this.selected);
+    const last = this.shown.length - 1;
+    const to = { ArrowDown: at + 1, ArrowUp: at < 0 ? last : at - 1, Home: 0, End: last, PageDown: Math.min(last, at + 15), PageUp: Math.max(0, at - 15) }[event.key];
+    if (to === undefined || !this.shown[to]) return undefined;
     event.preventDefault();
-    visible[to].scrollIntoView({ block: "nearest" });
-    this.select(Number(visible[to].dataset.number));
+    this.select(this.shown[to].number);
+    return undefined;
   }
 
-  async select(number) {
-    const entry = this.entries.find((each) => each.number === number);
-    this.showDetail(entry ?? null);
-    if (!entry) return;
-    const body = await readMessage(number);
-    if (this.selected === number) this.detail.querySelector(".body").replaceChildren(showJSON(body));
-  }
-
-  showDetail(entry) {
-    for (const row of this.rows.querySelectorAll('[aria-selected="true"]')) row.setAttribute("aria-selected", "false");
+  select(number) {
+    const entry = this.find(number);
     this.selected = entry?.number ?? null;
-    this.detail.hidden = entry === null;
-    this.rows.removeAttribute("aria-activedescendant");
-    if (entry === null) return;
-    const row = find(`message-${entry.number}`);
-    row.setAttribute("aria-selected", "true");
-    this.rows.setAttribute("aria-activedescendant", row.id);
-    this.detail.replaceChildren(
-      h(
-        "div",
-        { class: "detail-head" },
-        h("strong", {}, `${ARROW[entry.direction]} ${entry.method || entry.kind}`),
-        h("span", { class: "faint" }, `${FROM[entry.direction]}, ${showSize(entry.size)}${entry.duration === null ? "" : `, after ${showDuration(entry.duration)}`}`),
-        h("span", { class: "grow" }),
-        h("button", { class: "quiet", aria: { label: "Close the message" }, on: { click: () => this.showDetail(null) } }, "×"),
-      ),
-      h("div", { class: "body" }, h("p", { class: "faint" }, "…")),
-    );
+    const index = entry ? this.shown.indexOf(entry) : -1;
+    if (index >= 0) this.rows.reveal(index);
+    else this.rows.draw();
+    this.rows.element.removeAttribute("aria-activedescendant");
+    if (index >= 0) this.rows.element.setAttribute("aria-activedescendant", `message-${number}`);
+    this.message.show(entry, entry && (entry.pair === null ? this.answers.get(entry.number) : this.find(entry.pair)));
   }
+}
+
+export const traffic = new Traffic();
+
+/** Offer what occurs, and keep what is chosen. */
+function offer(select, all, values) {
+  const known = [...new Set(values)].filter(Boolean).sort();
+  const chosen = select.value;
+  if (select.dataset.known === JSON.stringify(known)) return;
+  select.dataset.known = JSON.stringify(known);
+  if (chosen && !known.includes(chosen)) known.push(chosen);
+  select.replaceChildren(h("option", { value: "" }, all), ...known.map((value) => h("option", { value }, value)));
+  select.value = chosen;
 }
