@@ -1,5 +1,6 @@
 # make demo   the kanban board in your browser
 # make test   every test; what needs a program that is missing is skipped, and says so
+# make slow   the tests that wait for what takes half a minute, which `make test` leaves out
 # make bench  what the state costs on this machine: benchmarks/README.md
 # make lint types docs clean
 
@@ -12,13 +13,16 @@ COPILOT := '@github/copilot@>=1.0.102' @github/copilot-sdk
 # Two at a time, and a file's tests one after the other: they share a browser, or a Copilot.
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
-.PHONY: demo test bench lint types docs clean npm-tools python-version
+.PHONY: demo test slow bench lint types docs clean npm-tools python-version
 
 demo: $(VENV)/installed
 	$(BIN)/canvas-provider dev examples/kanban
 
 test: $(VENV)/installed-dev npm-tools
 	$(PYTEST) $(PYTEST_ARGS)
+
+slow: $(VENV)/installed-dev npm-tools
+	$(PYTEST) -m slow $(PYTEST_ARGS)
 
 bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks.state $(BENCH_ARGS)

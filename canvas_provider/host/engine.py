@@ -22,6 +22,7 @@ from canvas_provider.host.instance import (
     owner_of,
 )
 from canvas_provider.host.registry import DeclaredCanvas, HostRefusal, Provider, Registry
+from canvas_provider.host.url import is_allowed_url
 from canvas_provider.protocol.copilot import (
     CanvasEvent,
     CanvasRecorded,
@@ -32,8 +33,6 @@ from canvas_provider.protocol.copilot import (
 from canvas_provider.types import MISSING, JSONObject, JSONValue, Missing
 
 __all__ = ["CONNECTION_CLOSED", "Engine"]
-
-URL_SCHEMES: Final = frozenset({"http", "https", "file"})
 
 CONNECTION_CLOSED: Final = "connection closed"
 """What stands for the provider's message when it died during a call."""
@@ -223,7 +222,7 @@ class Engine:
             text if isinstance(text := result.get(name), str) else None
             for name in ("url", "title", "status")
         )
-        if url is not None and url.partition(":")[0].lower() not in URL_SCHEMES:
+        if url is not None and not is_allowed_url(url):
             message = f"Canvas provider returned a URL with a disallowed scheme: {url}"
             self._abandon_opening(opening, message)
             return
