@@ -236,7 +236,7 @@ async def test_a_def_handler_reaches_the_session_from_its_thread() -> None:
         assert await it.runtime.invoke("b1", "fail") == "Unhandled method session.nope"
         said = await it.runtime.invoke("b1", "run_in_the_loop")
         assert isinstance(said, str)
-        assert "in an `async def`, await it" in said
+        assert "write `await`" in said
         assert len(heard) == 1
 
 
@@ -252,7 +252,7 @@ async def test_a_thread_of_its_own_reaches_the_session_by_run() -> None:
         for context in contexts:
             await asyncio.to_thread(context.run, it.session.log("From a thread."))
         assert [event["type"] for event in heard] == ["session.info"] * 3
-        with pytest.raises(CanvasProviderError, match="await it"):
+        with pytest.raises(CanvasProviderError, match="write `await`"):
             it.session.run(it.session.log("never"))
 
 
