@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
 
-from canvas_provider.errors import StateClosed
+from canvas_provider.errors import RevisionConflict, StateClosed
 from canvas_provider.state.change import ENDED, ChangeContext
 from canvas_provider.state.history import Revision
 from canvas_provider.state.hold import Hold
@@ -63,33 +63,41 @@ class BoundState(Generic[S]):
             self._viewed, self._view = document.value, document.look()
         return self._view  # type: ignore[no-any-return]
 
-    def change(self) -> ChangeContext[S]:
+    def change(self, *, expected_revision: int | None = None) -> ChangeContext[S]:
         """Open a change: see `SharedState.change`."""
         self._check_running()
-        expected = self._take_expected()
+        expected = self._take_expected(expected_revision)
         return ChangeContext(self._hold, self._author, self._action, expected, self)
 
     @overload
-    async def update(self, fn: Callable[[S], Coroutine[Any, Any, R]]) -> R: ...
+    async def update(
+        self, fn: Callable[[S], Coroutine[Any, Any, R]], *, expected_revision: int | None = None
+    ) -> R: ...
 
     @overload
-    async def update(self, fn: Callable[[S], R]) -> R: ...
+    async def update(self, fn: Callable[[S], R], *, expected_revision: int | None = None) -> R: ...
 
-    async def update(self, fn: Callable[[S], Any]) -> Any:
+    async def update(self, fn: Callable[[S], Any], *, expected_revision: int | None = None) -> Any:
         """Call `fn(draft)` within a change: see `SharedState.update`."""
         self._check_running()
         return await self._state.update(
             fn,
             author=self._author,
             action=self._action,
-            expected_revision=self._take_expected(),
+            expected_revision=self._take_expected(expected_revision),
         )
 
     def history(self) -> list[Revision]:
         """See `SharedState.history`."""
         return self._state.history()
 
-    async def undo(self, revision: int | None = None, *, of: Author | None = None) -> Revision:
+    async def undo(
+        self,
+        revision: int | None = None,
+        *,
+        of: Author | None = None,
+        expected_revision: int | None = None,
+    ) -> Revision:
         """Take back one revision: see `SharedState.undo`."""
         self._check_running()
         return await self._state.undo(
@@ -97,17 +105,19 @@ class BoundState(Generic[S]):
             of=of,
             author=self._author,
             action=self._action,
-            expected_revision=self._take_expected(),
+            expected_revision=self._take_expected(expected_revision),
         )
 
-    async def redo(self, *, of: Author | None = None) -> Revision:
+    async def redo(
+        self, *, of: Author | None = None, expected_revision: int | None = None
+    ) -> Revision:
         """Take back the newest undo that stands: see `SharedState.undo`."""
         self._check_running()
         return await self._state.redo(
             of=of,
             author=self._author,
             action=self._action,
-            expected_revision=self._take_expected(),
+            expected_revision=self._take_expected(expected_revision),
         )
 
     if not TYPE_CHECKING:
@@ -133,6 +143,15 @@ class BoundState(Generic[S]):
         if self.ended:
             raise StateClosed(ENDED)
 
-    def _take_expected(self) -> int | None:
+    def _take_expected(self, given: int | None) -> int | None:
+        """Return what the change is bound to. The caller's own condition holds for the first one.
+
+        Raises:
+            RevisionConflict: the handler expects another revision than its caller does.
+        """
         expected, self._expected_revision = self._expected_revision, None
+        if expected is None:
+            return given
+        if given is not None and given != expected:
+            raise RevisionConflict(expected, given)
         return expected
