@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 import logging
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -794,6 +795,7 @@ async def test_a_key_that_changes_by_itself_does_not_change_the_open_document(ma
     document = instance.state
     today[:] = ["tuesday"]
     await instance.open({"project": "x"})
+    await instance.open({"project": "x", "wide": True})
     await instance.open({"project": "x", "day": "monday"})
     assert instance.state is document
     with pytest.raises(CanvasError, match="under another instance id"):
@@ -806,6 +808,16 @@ async def test_a_key_that_changes_by_itself_does_not_change_the_open_document(ma
     await later.open({"project": "x"})
     assert later.state is not None
     await later.close(explicit=True)
+
+
+async def test_the_same_input_is_never_asked_for_its_document_again(make: Make) -> None:
+    """Whatever picks one then, such as a random number, the panel keeps what it shows."""
+    numbers = itertools.count()
+    canvas = make.canvas(state=dict, state_key=lambda ctx: f"board-{next(numbers)}")
+    instance = await make.opened(canvas)
+    document = instance.state
+    await instance.open()
+    assert instance.state is document
 
 
 async def test_an_open_handler_that_swallows_its_cancellation_does_not_hold_up_a_close(
@@ -1010,6 +1022,53 @@ async def test_an_action_that_outstays_the_close_is_ended(make: Make) -> None:
         assert ended.is_set()
         with pytest.raises(Closing, match='"act"'):
             await call
+
+
+async def test_an_end_of_the_process_gives_actions_a_moment_whatever_a_close_would(
+    make: Make,
+) -> None:
+    canvas = make.canvas(close_timeout=3600.0)
+    started = asyncio.Event()
+
+    @canvas.action
+    async def act() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    instance = await make.opened(canvas)
+    async with asyncio.timeout(5):
+        call = asyncio.create_task(instance.invoke("act", author="agent"))
+        await started.wait()
+        await instance.close(explicit=False)
+        with pytest.raises(Closing, match='"act"'):
+            await call
+
+
+async def test_a_close_that_is_cancelled_cuts_its_step_short_and_lets_go(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    log: list[str] = []
+    entered = asyncio.Event()
+
+    @asynccontextmanager
+    async def lifespan(ctx: CanvasContext) -> AsyncIterator[None]:
+        yield
+        log.append("left")
+
+    async def closed(ctx: CanvasContext) -> None:
+        entered.set()
+        await asyncio.Event().wait()
+
+    canvas = make.canvas(state=dict, on_close=closed, lifespan=lifespan, close_timeout=2.0)
+    instance = await make.opened(canvas)
+    async with asyncio.timeout(5):
+        closing = asyncio.create_task(instance.close(explicit=True))
+        await entered.wait()
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+    assert (log, instance.phase, instance.state) == (["left"], "closed", None)
+    assert "took longer" not in caplog.text
 
 
 async def test_a_close_ends_an_open_that_is_under_way(make: Make) -> None:
