@@ -67,7 +67,7 @@ def examine(extension: Extension) -> Iterator[Finding]:
     if all(finding.level != "error" for finding in interpreter):
         yield from _dry_run(replace(extension, python=python), canvas_ids)
     yield from _scopes(extension, canvas_ids)
-    yield from _page(folder)
+    yield from _page(extension.script)
     yield from _folders(extension)
     yield from _sharing(folder)
     yield from _log(folder)
@@ -236,7 +236,12 @@ def _declared(folder: Path) -> set[str]:
 # Files and folders
 
 
-def _page(folder: Path) -> Iterable[Finding]:
+def _page(script: Path) -> Iterable[Finding]:
+    folder = script.parent
+    if script.name != SCRIPT:
+        # Whose the files beside it are, nobody knows, and an install takes none of them.
+        text = f"Only {script.name} was named, so no page is looked at."
+        return [Finding("page", "note", text, f"Name the folder, with the file as {SCRIPT}.")]
     try:
         return lint_page(folder, wanted_files(folder))
     except (InstallError, OSError) as error:

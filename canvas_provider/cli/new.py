@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -113,12 +114,13 @@ def _slug(name: str) -> str:
 
 def _to_text(path: Path, files: list[str]) -> str:
     shown = ", ".join(name for name in files if not name.startswith("."))
+    there = shlex.quote(str(path))
     return "\n".join(
         [
             f"Made {path} with {shown}.",
             "",
-            f"  canvas-provider dev {path}        try it in the browser",
-            f"  cd {path} && pytest               test it",
-            f"  canvas-provider install {path}    put it into Copilot",
+            f"  canvas-provider dev {there}        try it in the browser",
+            f"  cd {there} && pytest               test it",
+            f"  canvas-provider install {there}    put it into Copilot",
         ]
     )

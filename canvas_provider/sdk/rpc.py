@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 from copilot import CopilotSession
 
 from canvas_provider.errors import MethodNotFound, RemoteError
+from canvas_provider.protocol.copilot import Method
 from canvas_provider.types import JSONObject, JSONValue
 
 __all__ = ["request"]
@@ -25,10 +26,14 @@ INTERNAL_ERROR: Final = -32603
 async def request(session: CopilotSession, method: str, params: JSONObject) -> JSONValue:
     """Call `session.canvas.listOpen` as `session.rpc.canvas.list_open`.
 
+    What is kept of the session is no method of that kind there, but one of the session's own.
+
     Raises:
         MethodNotFound: the SDK has no such method.
         RemoteError: the params are not those of the method, or the runtime refused.
     """
+    if method == Method.SESSION_GET_MESSAGES:
+        return {"events": [event.to_dict() for event in await session.get_events()]}
     call: Any = session.rpc
     for name in method.removeprefix("session.").split("."):
         call = getattr(call, _to_snake(name), None)

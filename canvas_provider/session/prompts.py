@@ -42,6 +42,8 @@ HELD: Final = 3600.0
 KEYS: Final = 256
 """How many are held at once; the oldest goes first."""
 
+_MODES: Final = ("enqueue", "immediate")
+
 _WIRE: Final = {
     "mode": "mode",
     "display_prompt": "displayPrompt",
@@ -177,6 +179,13 @@ def _to_key(options: SendOptions, panel: Panel | None) -> Key | None:
 def _to_params(prompt: str, options: SendOptions, panel: Panel | None) -> JSONObject:
     given = cast(Mapping[str, Any], options)
     check_options("send", given, SendOptions)
+    # The runtime takes all of it, and then does nothing, or something else, without a word.
+    if not isinstance(prompt, str) or not prompt.strip():
+        raise ValueError("the prompt has to be a text that says something")
+    if (mode := given.get("mode")) not in (None, *_MODES):
+        raise ValueError(f"mode has to be one of {', '.join(_MODES)}, not {mode!r}")
+    if any("type" not in each for each in given.get("attachments") or ()):
+        raise ValueError('an attachment has to have a type, such as {"type": "file", "path": ...}')
     params: JSONObject = {"prompt": prompt, "mode": "enqueue"}
     for name, wire_name in _WIRE.items():
         if given.get(name) is not None:

@@ -9,7 +9,7 @@ is `database`, imported once, at the first use (`_work`).
 
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, cast
 
 from canvas_provider.errors import StoreError
@@ -34,6 +34,12 @@ class SQLiteStore:
     immediate = False
 
     def __init__(self, path: Path | str | None = None, *, name: str = "state") -> None:
+        if str(path) == ":memory:":
+            raise ValueError(
+                "a SQLiteStore is a file: what is to be gone at the end is a MemoryStore"
+            )
+        if not name or name != PurePath(name).name or name.startswith("."):
+            raise ValueError(f"{name!r} is no name of a file: for another folder, pass a path")
         self.path = None if path is None else Path(path)
         """The file; `None` until `resolve` has found a place."""
         self.name = name

@@ -234,5 +234,11 @@ def test_the_end_of_copilots_log_is_shown(board: Path, home: Path) -> None:
     assert row(board, "log")["level"] == "warning"
 
 
+def test_of_a_file_alone_no_page_is_looked_at(board: Path) -> None:
+    (board / "extension.py").rename(board / "board.py")
+    (board / "page.html").write_text('<img src="/logo.svg">')
+    assert row(board / "board.py", "page")["level"] == "note"
+
+
 def test_a_path_without_an_extension_is_refused(tmp_path: Path) -> None:
     run(tmp_path, code=2)

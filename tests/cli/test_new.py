@@ -96,6 +96,11 @@ def test_a_title_cannot_break_code_or_page(tmp_path: Path, title: str) -> None:
     assert "<b>bold" not in (tmp_path / "retro" / "page.html").read_text()
 
 
+def test_what_it_says_to_run_can_be_pasted(tmp_path: Path) -> None:
+    lines = run(tmp_path / NAME).output.splitlines()
+    assert any(line.strip().startswith(f"cd '{tmp_path / NAME}' && pytest") for line in lines)
+
+
 def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
     (tmp_path / "retro").mkdir()
     run(tmp_path / "retro")

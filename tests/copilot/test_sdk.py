@@ -225,6 +225,8 @@ async def test_what_the_sdk_has_no_method_for_is_refused_by_name(tmp_path: Path)
     async with ScriptedModel() as model, create_client(tmp_path) as client:
         session = await client.create_session(**options(model))
         assert await request(session, "session.mode.get", {}) == "interactive"
+        kept: Any = await request(session, "session.getMessages", {})
+        assert "session.start" in [event["type"] for event in kept["events"]]
         with pytest.raises(MethodNotFound):
             await request(session, "session.nothing.here", {})
         with pytest.raises(RemoteError, match=r"session\.canvas\.open takes other params"):

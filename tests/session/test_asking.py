@@ -301,6 +301,23 @@ async def test_attachments_of_a_panel_name_it() -> None:
             await it.session.send_attachments([], instance_id="nope")
 
 
+@pytest.mark.parametrize(
+    ("prompt", "options", "text"),
+    [
+        (None, {}, "says something"),
+        ("  ", {}, "says something"),
+        ("Go.", {"mode": "now"}, "enqueue, immediate"),
+        ("Go.", {"attachments": [{"tipe": "file"}]}, "has to have a type"),
+    ],
+)
+async def test_a_prompt_that_would_come_to_nothing_is_refused(
+    prompt: Any, options: Any, text: str
+) -> None:
+    async with joined(make_canvas()) as it:
+        with pytest.raises(ValueError, match=text):
+            await it.session.send(prompt, **options)
+
+
 # --- The development host
 
 

@@ -52,6 +52,17 @@ def store(tmp_path: Path) -> SQLiteStore:
     return SQLiteStore(tmp_path / "state.sqlite3")
 
 
+@pytest.mark.parametrize("name", ["", "../escape", "a/b", ".hidden", ".."])
+def test_a_name_that_leads_out_of_its_folder_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="pass a path"):
+        SQLiteStore(name=name)
+
+
+def test_a_store_in_memory_is_another_one() -> None:
+    with pytest.raises(ValueError, match="MemoryStore"):
+        SQLiteStore(":memory:")
+
+
 async def test_a_commit_reaches_the_disk_before_it_returns(store: SQLiteStore) -> None:
     await commit(store, "board", 0, {}, [])
     connection = connection_of(store)
