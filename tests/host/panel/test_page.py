@@ -8,19 +8,16 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, expect
 
 from canvas_provider.host.panel.server import PanelServer
 from canvas_provider.host.workbench import Extension, Workbench
 from canvas_provider.serving.server import LoopbackServers
+from tests.support.panel import show_panel
 from tests.support.require import ROOT
 from tests.support.scripted import write_extension
 
 pytestmark = [pytest.mark.process, pytest.mark.browser]
-
-WAIT_MS = 20_000
-
-expect.set_options(timeout=WAIT_MS)
 
 COUNTER = '''
 import sys
@@ -87,31 +84,10 @@ async def served(folder: Path, source: str = COUNTER) -> AsyncIterator[tuple[Wor
         await panel.aclose()
 
 
-@asynccontextmanager
-async def shown(
-    browser: Browser, url: str, *, width: int = 1280, dark: bool = False
-) -> AsyncIterator[Page]:
-    """The panel's page; whatever goes wrong in it fails the test."""
-    context = await browser.new_context(
-        viewport={"width": width, "height": 800},
-        color_scheme="dark" if dark else "light",
-        reduced_motion="reduce",
-    )
-    page = await context.new_page()
-    page.set_default_timeout(WAIT_MS)
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    await page.goto(url)
-    await expect(page.locator("#name")).to_have_text("counter")
-    yield page
-    await context.close()
-    assert errors == []
-
-
 async def test_the_board_is_there_at_once_and_a_form_drives_it(
     browser: Browser, tmp_path: Path
 ) -> None:
-    async with served(tmp_path) as (_, url), shown(browser, url) as page:
+    async with served(tmp_path) as (_, url), show_panel(browser, url) as page:
         await expect(page.locator("#status")).to_have_text("running")
         value = page.frame_locator("iframe").locator("#value")
         await expect(value).to_have_text("0")
@@ -131,7 +107,7 @@ async def test_the_board_is_there_at_once_and_a_form_drives_it(
 
 
 async def test_what_is_refused_is_said_at_the_field(browser: Browser, tmp_path: Path) -> None:
-    async with served(tmp_path) as (_, url), shown(browser, url) as page:
+    async with served(tmp_path) as (_, url), show_panel(browser, url) as page:
         action = page.locator("details.action", has_text="add")
         invoke = action.get_by_role("button", name="Invoke")
         await invoke.click()
@@ -159,7 +135,7 @@ async def test_what_is_refused_is_said_at_the_field(browser: Browser, tmp_path: 
 
 
 async def test_a_canvas_is_opened_by_its_form_and_closed(browser: Browser, tmp_path: Path) -> None:
-    async with served(tmp_path) as (bench, url), shown(browser, url) as page:
+    async with served(tmp_path) as (bench, url), show_panel(browser, url) as page:
         await page.keyboard.press("o")
         dialog = page.locator("#dialog")
         await expect(dialog.get_by_label("name")).to_be_focused()
@@ -187,7 +163,7 @@ async def test_a_canvas_is_opened_by_its_form_and_closed(browser: Browser, tmp_p
 async def test_half_typed_text_survives_what_happens_around_it(
     browser: Browser, tmp_path: Path
 ) -> None:
-    async with served(tmp_path) as (bench, url), shown(browser, url) as page:
+    async with served(tmp_path) as (bench, url), show_panel(browser, url) as page:
         await page.get_by_label("by").fill("12")
         frame = page.frame_locator("iframe").locator("#value")
         await expect(frame).to_have_text("0")
@@ -201,7 +177,7 @@ async def test_half_typed_text_survives_what_happens_around_it(
 async def test_a_killed_extension_is_explained_and_brought_back(
     browser: Browser, tmp_path: Path
 ) -> None:
-    async with served(tmp_path) as (bench, url), shown(browser, url) as page:
+    async with served(tmp_path) as (bench, url), show_panel(browser, url) as page:
         assert bench.status.pid is not None
         await expect(page.frame_locator("iframe").locator("#value")).to_have_text("0")
         os.kill(bench.status.pid, signal.SIGKILL)
@@ -217,7 +193,7 @@ async def test_a_killed_extension_is_explained_and_brought_back(
 async def test_a_crash_at_start_shows_its_traceback(browser: Browser, tmp_path: Path) -> None:
     async with (
         served(tmp_path, "import no_such_package\n") as (bench, url),
-        shown(browser, url) as page,
+        show_panel(browser, url) as page,
     ):
         blank = page.locator("#blank")
         await expect(blank).to_contain_text("ended before it had joined the session (exit code 1)")
@@ -237,7 +213,7 @@ async def test_a_crash_at_start_shows_its_traceback(browser: Browser, tmp_path: 
 async def test_a_frame_can_read_and_do_nothing_in_the_panel(
     browser: Browser, tmp_path: Path
 ) -> None:
-    async with served(tmp_path) as (_, url), shown(browser, url) as page:
+    async with served(tmp_path) as (_, url), show_panel(browser, url) as page:
         await expect(page.frame_locator("iframe").locator("#value")).to_have_text("0")
         frame = page.frames[1]
         token = url.split("/")[3]
@@ -250,10 +226,10 @@ async def test_a_frame_can_read_and_do_nothing_in_the_panel(
         assert ancestors == url.rsplit("/", 2)[0]
 
 
-async def test_the_end_of_the_host_is_shown(browser: Browser, tmp_path: Path) -> None:
+async def test_the_end_of_the_host_is_show_panel(browser: Browser, tmp_path: Path) -> None:
     async with AsyncExitStack() as host:
         _, url = await host.enter_async_context(served(tmp_path))
-        async with shown(browser, url) as page:
+        async with show_panel(browser, url) as page:
             await expect(page.locator("#status")).to_have_text("running")
             await host.aclose()
             await expect(page.locator("#status")).to_have_text("host has ended")
@@ -263,7 +239,7 @@ async def test_the_end_of_the_host_is_shown(browser: Browser, tmp_path: Path) ->
 async def test_it_fits_its_window_in_both_colours(browser: Browser, tmp_path: Path) -> None:
     async with served(tmp_path) as (_, url):
         for width, dark in [(380, False), (900, True), (1600, True)]:
-            async with shown(browser, url, width=width, dark=dark) as page:
+            async with show_panel(browser, url, width=width, dark=dark) as page:
                 await expect(page.locator("details.action")).to_be_visible()
                 assert await page.evaluate("document.documentElement.scrollWidth") <= width
                 background = await page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -272,7 +248,7 @@ async def test_it_fits_its_window_in_both_colours(browser: Browser, tmp_path: Pa
 
 
 async def test_its_own_colours_can_be_chosen(browser: Browser, tmp_path: Path) -> None:
-    async with served(tmp_path) as (_, url), shown(browser, url) as page:
+    async with served(tmp_path) as (_, url), show_panel(browser, url) as page:
         toggle = page.locator("#theme")
         for name in ("light", "dark", "system"):
             await toggle.click()
@@ -316,11 +292,11 @@ exec(RUN)
 """
 
 
-async def test_what_a_hostile_extension_says_is_only_shown(
+async def test_what_a_hostile_extension_says_is_only_show_panel(
     browser: Browser, tmp_path: Path
 ) -> None:
     source = f"import sys\nsys.path.append({str(ROOT)!r})\n{HOSTILE}"
-    async with served(tmp_path, source) as (_, url), shown(browser, url) as page:
+    async with served(tmp_path, source) as (_, url), show_panel(browser, url) as page:
         actions = page.locator("details.action")
         await expect(actions).to_have_count(6)
         for number in range(6):
@@ -336,7 +312,7 @@ async def test_what_a_hostile_extension_says_is_only_shown(
 
 
 async def test_a_flood_of_output_leaves_the_page_usable(browser: Browser, tmp_path: Path) -> None:
-    async with served(tmp_path) as (bench, url), shown(browser, url) as page:
+    async with served(tmp_path) as (bench, url), show_panel(browser, url) as page:
         for number in range(20_000):
             bench.add_log("stderr", "info", f"line {number}")
         await page.locator("#show-log").click()

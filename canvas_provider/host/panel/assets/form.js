@@ -33,7 +33,8 @@ export class InputForm {
     this.field?.place?.("");
     this.json = h("textarea", { class: "code", rows: 6, spellcheck: false, placeholder: "nothing", aria: { label: "Input as JSON" } });
     this.error = h("p", { class: "refusal", role: "alert", hidden: true });
-    this.body = h("div", { class: "fields", data: { pointer: "" } });
+    // What was said of a field is about what stood there.
+    this.body = h("div", { class: "fields", on: { input: (event) => forgive(event.target.closest(".wrong")) } });
     this.modes = Object.entries(MODES).map(([name, label]) => h("button", { type: "button", data: { mode: name }, title: TITLES[name], on: { click: () => this.setMode(name) } }, label));
     this.element = h("div", { class: "input-form" }, h("div", { class: "modes", role: "group", aria: { label: "How the input is given" } }, ...this.modes), this.body, this.error);
     this.show("form");
@@ -126,7 +127,6 @@ export class InputForm {
       field.classList.add("wrong");
       field.append(h("p", { class: "field-error" }, text));
     }
-    // The list of all of it is for what has no field.
     this.body.querySelector(".wrong :is(input, select, textarea)")?.focus();
   }
 
@@ -142,15 +142,22 @@ export class InputForm {
 
   clearError() {
     this.error.hidden = true;
-    for (const text of this.body.querySelectorAll(".field-error")) text.remove();
-    for (const field of this.body.querySelectorAll(".wrong")) field.classList.remove("wrong");
+    for (const field of this.body.querySelectorAll(".wrong")) forgive(field);
   }
+}
+
+function forgive(field) {
+  field?.classList.remove("wrong");
+  for (const text of field?.querySelectorAll(":scope > .field-error") ?? []) text.remove();
 }
 
 const TITLES = { form: "Fill in fields", json: "Write JSON", null: "Send null", none: "Send no input at all" };
 
+const ADVICE = / Call list_canvas_capabilities to inspect .*$/;
+
 /** What the runtime says of the parts: `/path: …; (root): "name" is a required property; …`. */
-export function sentencesIn(message) {
+export function sentencesIn(given) {
+  const message = given.replace(ADVICE, "");
   const starts = [...message.matchAll(/(?:^|[;:] )(\/[^\s:]*|\(root\)): /g)];
   return starts.map((match, index) => {
     const text = message.slice(match.index + match[0].length, starts[index + 1]?.index);

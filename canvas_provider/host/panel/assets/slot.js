@@ -60,6 +60,7 @@ export function createSlot({ name, schema: given, required, form, label }) {
   let field = null;
   let pointer = "";
   let isMakeshift = false;
+  const canBeEmpty = isText(schema) && schema.format === undefined;
 
   const hole = h("div", { class: "hole" });
   const nothing = h("code", { class: "null" }, "null");
@@ -95,16 +96,17 @@ export function createSlot({ name, schema: given, required, form, label }) {
   }
 
   function include() {
-    ensure();
-    if (field.isCompound) field.write("default" in schema ? schema.default : ABSENT);
-    else field.write("default" in schema ? schema.default : schema.type === "string" ? "" : schema.type === "boolean" ? true : ABSENT);
+    // With parts, it begins anew, with the parts that are required.
+    if (field === null || isMakeshift || field.isCompound) install(createField(schema, name, required, form), false);
+    if ("default" in schema && schema.default !== null) field.write(schema.default);
+    else if (canBeEmpty) field.write("");
     setState("value");
     hole.querySelector("input, select, textarea")?.focus();
   }
 
   function exclude() {
     setState("absent");
-    field?.write(ABSENT);
+    if (!field?.isCompound) field?.write(ABSENT);
   }
 
   function setState(next) {
@@ -113,8 +115,8 @@ export function createSlot({ name, schema: given, required, form, label }) {
     const isShown = state === "value" || (state === "absent" && field !== null && !field.isCompound);
     if (field) field.element.hidden = !isShown;
     nothing.hidden = state !== "null";
-    toggle.textContent = state === "absent" ? (field && !field.isCompound && schema.type === "string" ? "send empty" : "add") : "leave out";
-    toggle.hidden = state === "absent" && field !== null && !field.isCompound && schema.type !== "string";
+    toggle.textContent = state === "absent" ? (field && !field.isCompound && canBeEmpty ? "send empty" : "add") : "leave out";
+    toggle.hidden = state === "absent" && field !== null && !field.isCompound && !canBeEmpty;
     nullToggle?.setAttribute("aria-pressed", String(state === "null"));
   }
 
@@ -138,7 +140,7 @@ export function createSlot({ name, schema: given, required, form, label }) {
       return state === "null" ? null : field.read();
     },
     write(value) {
-      if (value === ABSENT) return required && field?.isCompound ? (field.write(ABSENT), setState("value")) : exclude();
+      if (value === ABSENT) return exclude();
       if (value === null && isNullable) return setState("null");
       ensure();
       field.write(value);
@@ -151,7 +153,8 @@ export function createSlot({ name, schema: given, required, form, label }) {
   };
 }
 
-const isText = (schema) => schema.type === "string" && !schema.enum && !("const" in schema);
+/** Text that is written, not chosen. */
+const isText = (schema) => schema.type === "string" && !schema.enum && !("const" in schema) && !constantsOf(schema);
 
 function holds(field, value) {
   try {
