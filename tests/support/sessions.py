@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from canvas_provider import Canvas
 from canvas_provider.canvas.instance import Instance
 from canvas_provider.config import Settings
+from canvas_provider.host.link import ProviderLink
 from canvas_provider.host.runtime import Runtime
 from canvas_provider.session.contributions import Contributions
 from canvas_provider.session.handshake import Handshake
@@ -69,6 +70,7 @@ class Joined:
     runtime: Runtime
     session: Session
     web: NoWeb
+    link: ProviderLink
 
 
 @asynccontextmanager
@@ -76,18 +78,24 @@ async def joined(
     *canvases: Canvas,
     runtime: Runtime | None = None,
     contributions: Contributions | None = None,
+    settings: Settings | None = None,
 ) -> AsyncIterator[Joined]:
     """Join the canvases to a runtime; the runtime given survives, as Copilot does a reload."""
     host = runtime or Runtime(working_directory="/project", workspace_path="/workspace")
     ours, theirs = memory_pair()
-    await host.attach(theirs, extension_id=EXTENSION, extension_name="board")
+    link = await host.attach(theirs, extension_id=EXTENSION, extension_name="board")
     web = NoWeb()
     session = make_session(
-        canvases, ours, session_id=host.session_id, web=web, contributions=contributions
+        canvases,
+        ours,
+        session_id=host.session_id,
+        web=web,
+        contributions=contributions,
+        settings=settings,
     )
     await session.join()
     try:
-        yield Joined(host, session, web)
+        yield Joined(host, session, web, link)
     finally:
         await session.aclose()
         if runtime is None:

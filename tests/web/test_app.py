@@ -326,6 +326,19 @@ async def test_the_pages_own_half_is_served() -> None:
     assert "access-control-allow-origin" not in style.headers
 
 
+async def test_only_the_development_host_is_listened_to() -> None:
+    """Its theme and its questions are for nobody else: in Copilot nothing of them is served."""
+    async with open_app(make_canvas()) as (app, instance):
+        development = InstanceApp(instance, token=TOKEN, development=True)
+        development.bind(HOST)
+        for each, status in ((app, 404), (development, 200)):
+            answer = await ask(each, path=f"/{TOKEN}/development.js", headers=[("host", HOST)])
+            assert answer.status == status
+            script = await ask(each, path=f"/{TOKEN}/canvas.js", headers=[("host", HOST)])
+            assert (b"development.js" in script.body) is (status == 200)
+        development.close("closed")
+
+
 async def test_only_so_many_event_streams_are_open_at_once() -> None:
     canvas = make_canvas()
     canvas.max_streams = 1

@@ -12,6 +12,7 @@ import pytest
 from canvas_provider.errors import RemoteError
 from canvas_provider.host.link import Message
 from canvas_provider.host.panel.app import ASSETS, PanelApp
+from canvas_provider.host.panel.commands import create_commands
 from canvas_provider.host.workbench import Extension, Workbench
 from canvas_provider.testing.asgi import StreamingASGITransport
 from canvas_provider.testing.events import EventParser, PageEvent
@@ -25,12 +26,17 @@ HOST = "127.0.0.1:4000"
 JSON = ("content-type", "application/json")
 HOST_HEADER = ("host", HOST)
 
+COMMANDS = [
+    *("open", "invoke", "close", "reload", "kill", "hold", "release", "resume-cold"),
+    *("add-panel", "remove-panel", "drop-streams", "undo", "redo", "call-tool", "run-command"),
+]
+
 BOARD: JSONValue = {
     "id": "board",
     "displayName": "Board",
     "description": "Tasks.",
     "inputSchema": {"properties": {"k": {"type": "integer"}}},
-    "actions": [{"name": "move"}, {"name": "fail"}],
+    "actions": [{"name": "move"}, {"name": "fail"}, {"name": "crash"}],
 }
 
 
@@ -39,6 +45,8 @@ async def serve(method: str, params: JSONObject) -> JSONValue:
         return {"url": "http://127.0.0.1:1/x/"}
     if params.get("actionName") == "fail":
         raise RemoteError(-32603, "There is no card 7.")
+    if params.get("actionName") == "crash":
+        raise RemoteError(-32603, "It failed.", {"code": "canvas_handler_error"})
     return {"did": params.get("input", "nothing")}
 
 
@@ -147,6 +155,32 @@ async def test_a_refusal_comes_with_its_text_and_without_the_wrapping(panel: Pan
     )
 
 
+async def test_the_guards_are_tried_with_every_command(panel: Panel) -> None:
+    assert set(COMMANDS) == set(create_commands(panel.bench))
+
+
+async def test_what_the_extension_calls_its_error_is_told(panel: Panel) -> None:
+    await panel.send("open", {"canvasId": "board", "instanceId": "one"})
+    status, answer = await panel.send("invoke", {"instanceId": "one", "actionName": "crash"})
+    assert status == 409
+    assert answer == {"error": {"code": "canvas_handler_error", "message": "It failed."}}
+
+
+@pytest.mark.parametrize("command", ["kill", "hold", "undo", "redo", "drop-streams"])
+async def test_what_needs_a_process_is_refused_without_one(panel: Panel, command: str) -> None:
+    await panel.send("open", {"canvasId": "board", "instanceId": "one"})
+    status, answer = await panel.send(command, {"instanceId": "one"})
+    assert (status, isinstance(answer, dict) and "error" in answer) == (409, True)
+
+
+async def test_an_instance_is_shown_in_as_many_panels_as_wished(panel: Panel) -> None:
+    await panel.send("open", {"canvasId": "board", "instanceId": "one"})
+    for command, panels in (("add-panel", 2), ("remove-panel", 1), ("remove-panel", 1)):
+        assert (await panel.send(command, {"instanceId": "one"}))[0] == 200
+        [instance] = panel.bench._instances.values()
+        assert instance["panels"] == panels
+
+
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"x"', b'{"k": NaN}', b"\xff", b"[" * 9999])
 async def test_a_body_that_is_no_json_object_is_refused(panel: Panel, body: bytes) -> None:
     response = await panel.http.post(
@@ -196,7 +230,9 @@ async def test_a_message_is_read_in_full_on_demand(panel: Panel) -> None:
     assert (await panel.http.get("traffic/9999")).status_code == 404
 
 
-@pytest.mark.parametrize("path", ["", "events", "traffic/1", "open", "panel.js", "nope"])
+@pytest.mark.parametrize(
+    "path", ["", "events", "traffic/1", "state/one", "open", "panel.js", "nope"]
+)
 @pytest.mark.parametrize(
     ("given", "host", "status"),
     [("x" * 43, HOST, 404), ("", HOST, 404), (TOKEN, "evil.test:4000", 421)],
@@ -211,7 +247,7 @@ async def test_without_the_token_or_under_another_name_there_is_nothing(
         assert answer.status == status
 
 
-@pytest.mark.parametrize("command", ["open", "invoke", "close", "reload"])
+@pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
     ("header", "status"),
     [
