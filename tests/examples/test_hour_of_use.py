@@ -185,7 +185,10 @@ class KanbanPerson:
 
     async def open_composer(self, column: str) -> Locator:
         field = self.composer(column)
-        if not await field.is_visible():
+        for _ in range(5):
+            if await field.is_visible():
+                break
+            # The agent may move the column under the pointer: another one is opened then.
             await self.page.locator(f'.column[data-id="{column}"] .composer .add').click()
         return field
 
