@@ -1,4 +1,4 @@
-"""Take the README's pictures from the examples' real pages: `python -m docs.screenshots`."""
+"""Take the pictures of the docs from the examples' real pages: `python -m docs.screenshots`."""
 
 import asyncio
 import copy
@@ -10,11 +10,16 @@ from pathlib import Path
 from playwright.async_api import Browser, Page, async_playwright
 
 from canvas_provider import JSONFileStore, MemoryStore
+from canvas_provider.host.panel.server import PanelServer
+from canvas_provider.host.workbench import Extension, Workbench
+from canvas_provider.serving.server import LoopbackServers
+from canvas_provider.types import JSONObject
 from examples.focus_board.extension import diary, focus_board
 from examples.kanban.extension import kanban
 from tests.support.live import Live, open_live
 
 IMAGES = Path(__file__).parent / "images"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 
 CARDS = [
     ("Write the migration guide", "backlog", "Cover the renamed settings.", "Ana Lopez"),
@@ -60,6 +65,41 @@ async def take_focus_board(browser: Browser, live: Live, scheme: str, path: Path
     await page.context.close()
 
 
+async def take_panel(browser: Browser, folder: Path, scheme: str, path: Path) -> None:
+    """The development host, with the kanban in it."""
+    extension = Extension(EXAMPLES / "kanban" / "extension.py", "kanban")
+    bench = Workbench(
+        extension,
+        working_directory=str(folder),
+        workspace_path=str(folder),
+        copilot_home=folder / scheme,
+    )
+    panel = await PanelServer.start(bench, LoopbackServers())
+    await bench.start()
+    for title, column, notes, assignee in CARDS:
+        card: JSONObject = {"title": title, "columnId": column, "notes": notes}
+        await bench.runtime.invoke("main", "add_card", {**card, "assignee": assignee})
+    context = await browser.new_context(
+        viewport={"width": 1440, "height": 860},
+        device_scale_factor=1.5,
+        color_scheme="dark" if scheme == "dark" else "light",
+        reduced_motion="reduce",
+    )
+    page = await context.new_page()
+    await page.goto(panel.url)
+    await page.get_by_role("button", name="800", exact=True).click()
+    await page.get_by_label("Theme of the host").select_option(scheme)
+    await page.get_by_role("tab", name="State").click()
+    await page.locator('[data-revision="6"] summary').first.click()
+    await page.locator(".row.request", has_text="add_card").last.click()
+    await page.frame_locator("iframe").locator(".card >> nth=5").wait_for()
+    await page.wait_for_selector(".detail .json")
+    await page.screenshot(path=path)
+    await context.close()
+    await bench.aclose(1)
+    await panel.aclose()
+
+
 async def fill_kanban(live: Live) -> None:
     for title, column, notes, assignee in CARDS:
         await live.agent("add_card", title=title, columnId=column, notes=notes, assignee=assignee)
@@ -102,6 +142,9 @@ async def main() -> None:
                 await fill_focus_board(live)
                 await take_focus_board(browser, live, "light", IMAGES / "focus-board.png")
                 await take_focus_board(browser, live, "dark", IMAGES / "focus-board-dark.png")
+        with tempfile.TemporaryDirectory() as folder:
+            for scheme, name in (("light", "panel.png"), ("dark", "panel-dark.png")):
+                await take_panel(browser, Path(folder), scheme, IMAGES / name)
         await browser.close()
 
 

@@ -241,6 +241,10 @@ async def test_it_fits_its_window_in_both_colours(browser: Browser, tmp_path: Pa
         for width, dark in [(380, False), (900, True), (1600, True)]:
             async with show_panel(browser, url, width=width, dark=dark) as page:
                 await expect(page.locator("details.action")).to_be_visible()
+                await page.locator(".row").first.click()
+                await expect(page.locator(".detail .json")).to_be_visible()
+                await page.get_by_role("tab", name="State").click()
+                await expect(page.locator(".state .document")).to_be_visible()
                 assert await page.evaluate("document.documentElement.scrollWidth") <= width
                 background = await page.evaluate("getComputedStyle(document.body).backgroundColor")
                 shades = [int(number) for number in re.findall(r"\d+", background)[:3]]
