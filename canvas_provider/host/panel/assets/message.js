@@ -4,8 +4,8 @@ import { h, showDuration, showSize } from "./dom.js";
 import { readMessage } from "./host.js";
 import { showJSON } from "./json.js";
 
-const ARROW = { in: "←", out: "→" };
-const FROM = { in: "from the extension", out: "to the extension" };
+export const ARROW = { in: "←", out: "→" };
+export const FROM = { in: "from the extension", out: "to the extension" };
 
 export class MessageView {
   /** @param {(number: number | null) => void} select */

@@ -1,16 +1,13 @@
 /** The list of messages, what of it is shown, and which one is selected. */
 
 import { Batch, find, h, showDuration, showSize, showTime } from "./dom.js";
-import { MessageView } from "./message.js";
+import { ARROW, FROM, MessageView } from "./message.js";
 import { Rows } from "./rows.js";
 
 /** As many as the host remembers. */
 const LIMIT = 10_000;
 
 const ROW_HEIGHT = 22;
-
-const ARROW = { in: "←", out: "→" };
-const FROM = { in: "from the extension", out: "to the extension" };
 
 const isAnswer = (entry) => entry.kind === "result" || entry.kind === "error";
 
