@@ -72,7 +72,7 @@ class Change:
     """One change of a document, from `begin` to `complete` or `rollback`."""
 
     __slots__ = (
-        "_patched", "_prepared", "_recording", "document", "draft", "is_open", "reverts",
+        "_patched", "_prepared", "_recording", "document", "draft", "is_open", "is_redo", "reverts",
         "waits_for",
     )  # fmt: skip
 
@@ -85,6 +85,7 @@ class Change:
         """Whether the draft may be written to."""
         self.reverts: int | None = None
         """The revision that this one takes back."""
+        self.is_redo = False
         self.waits_for: list[Document] = []
         """What code within this change is waiting to change as well."""
         self.draft: Any = document.shape.draft(document.value, Link(self._recording))

@@ -42,6 +42,8 @@ class Revision(NamedTuple):
     """What takes `ops` back: applied to this revision, it gives the previous one."""
     reverts: int | None = None
     """The revision that this one undid. A redo is the undo of an undo."""
+    is_redo: bool = False
+    """Whether what it undid was an undo; noted, because that may be forgotten before this is."""
 
     def before(self, document: JSONValue) -> JSONValue:
         """Return what the document was before this revision, given what it was after it.

@@ -145,6 +145,7 @@ class LiveDocument:
                 previous,
                 inverse,
                 change.reverts,
+                change.is_redo,
             )
             self._storing = True
             told = revision._replace(ops=[], inverse=[]) if self._whole else revision

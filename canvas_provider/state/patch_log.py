@@ -51,7 +51,7 @@ CREATE TABLE patches (
     time REAL NOT NULL,
     author TEXT NOT NULL,
     action TEXT,
-    reverts INTEGER,
+    reverts INTEGER, -- below 0 in a redo
     operations TEXT NOT NULL,
     inverse TEXT,
     PRIMARY KEY (document, revision)
@@ -188,7 +188,12 @@ def _revision(
         raise DamagedLog("a revision is none")
     made_by = None if action is None else action.decode()
     steps: Any = (ops, back)
-    return Revision(number, steps[0], name, made_by, float(time), number - 1, steps[1], reverts)
+    undid = None if reverts is None else abs(reverts)
+    is_redo = reverts is not None and reverts < 0
+    previous = number - 1
+    return Revision(
+        number, steps[0], name, made_by, float(time), previous, steps[1], undid, is_redo
+    )
 
 
 def write(
@@ -230,7 +235,7 @@ def write(
             revision.author,
             # Whatever an author calls an action, its name is no reason for a commit to fail.
             None if action is None else action.encode("utf-8", "replace").decode(),
-            revision.reverts,
+            -revision.reverts if revision.reverts and revision.is_redo else revision.reverts,
             operations,
             inverse,
         ),

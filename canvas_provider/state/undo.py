@@ -43,6 +43,7 @@ def change_back(
         # What only filled in a field that the type has is filled in again.
         if change.patch(target.inverse):
             change.reverts = target.number
+            change.is_redo = target.reverts is not None and not target.is_redo
             return
     if number is not None:
         raise NothingToUndo(f"To undo revision {number} would change nothing.")
@@ -64,9 +65,9 @@ def _candidates(
     if number is not None:
         yield _find(revisions, number, undone)
         return
-    undos = _undos(revisions)
     for revision in reversed(revisions):
-        is_meant = revision.number in undos if redo else revision.reverts is None
+        is_edit = revision.reverts is None
+        is_meant = not (is_edit or revision.is_redo) if redo else is_edit
         if is_meant and revision.number not in undone and of in (None, revision.author):
             yield revision
 
@@ -90,16 +91,6 @@ def _undone(revisions: Sequence[Revision]) -> dict[int, int]:
         if revision.reverts is not None and revision.number not in undone:
             undone[revision.reverts] = revision.number
     return undone
-
-
-def _undos(revisions: Sequence[Revision]) -> set[int]:
-    """Return the revisions that undid something other than an undo."""
-    known = {revision.number for revision in revisions}
-    undos: set[int] = set()
-    for revision in revisions:
-        if revision.reverts in known and revision.reverts not in undos:
-            undos.add(revision.number)
-    return undos
 
 
 def _ensure_free(document: JSONValue, revisions: Sequence[Revision], target: Revision) -> None:

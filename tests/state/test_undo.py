@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 from typing import Annotated, Any, NotRequired
 
 import pytest
@@ -21,6 +22,7 @@ from canvas_provider.state.json import equal
 from canvas_provider.state.memory import MemoryStore
 from canvas_provider.state.patch import apply
 from canvas_provider.state.shared import Revision, SharedState
+from canvas_provider.state.sqlite import SQLiteStore
 from canvas_provider.types import Author
 
 
@@ -45,6 +47,29 @@ async def test_an_undo_is_a_new_revision_with_an_author_of_its_own() -> None:
     assert undone.inverse == heard[0].ops
     assert state.history() == heard == [heard[0], undone]
     assert (heard[0].author, heard[0].action, heard[0].reverts) == ("agent", "put_a", None)
+
+
+@pytest.mark.parametrize("durable", [False, True])
+async def test_a_redo_goes_forward_also_when_the_edit_is_forgotten(
+    tmp_path: Path, durable: bool
+) -> None:
+    store = SQLiteStore(tmp_path / "state.sqlite3") if durable else MemoryStore()
+    state = await SharedState.open(store, "board", initial=lambda: {"text": ""})
+    # Each edit, and what takes it back, fills a good part of what is remembered.
+    for number in range(1, 5):
+        await put(state, "text", f"{number}" + "." * 120_000)
+    seen = []
+    for step in ("undo", "undo", "redo", "redo"):
+        await getattr(state, step)()
+        seen.append(state.document["text"][0])  # type: ignore[call-overload, index]
+        if durable:
+            await state.aclose()
+            state = await SharedState.open(store, "board", initial=dict)
+    assert seen == ["3", "2", "3", "4"]
+    with pytest.raises(NothingToUndo, match="nothing to redo"):
+        await state.redo()
+    await state.aclose()
+    await store.aclose()
 
 
 async def test_undo_and_redo_walk_through_the_edits_of_one_field() -> None:
