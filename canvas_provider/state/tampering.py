@@ -4,8 +4,8 @@ Nothing has noted such a write, so it would be lost, or worse. It is found at th
 where: an item that nobody has put there must still be the one of the document, or its node.
 """
 
+from bisect import bisect_left
 from contextlib import suppress
-from itertools import chain
 from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any
 
@@ -48,18 +48,21 @@ def _stands_still(node: Any, before: list[Any], log: "Log | None", recording: "R
 
 def _is_same(elements: list[Element], before: list[Any]) -> bool:
     """Compare items one by one; in C where none was opened, or all up to some place."""
-    if all(map(is_, elements, before)):
-        return True
-    kinds = [*map(type, elements)]
-    opened = min((kinds.index(kind) for kind in (dict, list) if kind in kinds), default=len(kinds))
+    opened = bisect_left(elements, True, key=_is_closed)
     with suppress(AttributeError):  # as scalars have no base
-        bases = map(_base_of, elements[:opened])
-        if all(map(is_, chain(bases, elements[opened:]), before)):
+        if all(map(is_, map(_base_of, elements[:opened]), before)) and (
+            # Plain items: of those that are equal, nobody can tell one from another.
+            elements[opened:] == before[opened:]
+        ):
             return True
     return all(
         element is old or (is_node(element) and element.__draft_base__ is old)
         for element, old in zip(elements, before, strict=True)
     )
+
+
+def _is_closed(element: Element) -> bool:
+    return not is_node(element)
 
 
 _base_of = attrgetter("__draft_base__")
