@@ -31,6 +31,8 @@ from canvas_provider.errors import (
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Task, TimerHandle
 
+    from canvas_provider.canvas.context import CanvasContext
+
 __all__ = ["Call", "Calls", "is_failure", "run_plan", "translate"]
 
 logger = logging.getLogger("canvas_provider.canvas")
@@ -54,7 +56,11 @@ async def run_plan(
         shared = context.state
 
         async def attempt(draft: Any) -> Any:
-            return to_result(await _call(plan, checked, context, workers, draft))
+            result = to_result(await _call(plan, checked, context, workers, draft))
+            if context.ended:
+                # Out of time, and it has swallowed its cancellation: nothing is committed.
+                raise asyncio.CancelledError
+            return result
 
         return await shared.update(attempt)
     if plan.is_async:
@@ -119,7 +125,10 @@ def translate(error: BaseException, subject: str, canvas_id: str | None = None) 
 class Call:
     """One running handler. Times are the loop's, in seconds."""
 
-    __slots__ = ("action", "deadline", "handling", "logged", "others", "reason", "started", "task")
+    __slots__ = (
+        "action", "context", "deadline", "handling", "logged", "others", "reason", "started",
+        "task",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -128,10 +137,12 @@ class Call:
         started: float,
         deadline: float | None,
         handling: Handling,
+        context: "CanvasContext[Any] | None",
     ) -> None:
         self.action = action
         self.task = task
         self.handling = handling
+        self.context = context
         self.started = started
         self.deadline = deadline
         self.others = 0
@@ -159,7 +170,13 @@ class Calls:
         self._next = float("inf")
         self._idle: asyncio.Event | None = None
 
-    def begin(self, action: str, timeout: float | None, handling: Handling) -> Call:
+    def begin(
+        self,
+        action: str,
+        timeout: float | None,
+        handling: Handling,
+        context: "CanvasContext[Any] | None" = None,
+    ) -> Call:
         """Note that the current task runs a handler, for at most `timeout` seconds."""
         task = asyncio.current_task(self._loop)
         assert task is not None
@@ -169,7 +186,7 @@ class Calls:
         if timeout is not None:
             deadline = now + timeout
             due = min(due, deadline)
-        call = Call(action, task, now, deadline, handling)
+        call = Call(action, task, now, deadline, handling, context)
         self._running.add(call)
         if due < self._next:
             self._watch(due)
@@ -244,6 +261,9 @@ class Calls:
 
     def _expire(self, call: Call, deadline: float) -> None:
         seconds = deadline - call.started
+        if call.context is not None:
+            # A handler may swallow its cancellation; what it writes from here on is refused.
+            call.context.end()
         call.cancel(
             ActionTimeout(
                 f'The action "{call.action}" took longer than {seconds:g} s and was ended; an '

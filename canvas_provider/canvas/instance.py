@@ -258,7 +258,7 @@ class Instance:
                 expected_revision=expected_revision,
             )
         handling = Handling("an action", self.instance_id)
-        call = self._calls.begin(name, plan.timeout, handling)
+        call = self._calls.begin(name, plan.timeout, handling, context)
         try:
             with handling:
                 if plan.is_async and plan.draft is None:
@@ -277,7 +277,8 @@ class Instance:
                 if answer is error:
                     raise
             raise answer from (None if is_cancelled else error)
-        self._calls.end(call)
+        if (answer := self._calls.end(call)) is not None:
+            raise answer
         return Outcome(result, 0 if self.state is None else self.state.revision)
 
     def _admit(self, name: str, author: Author) -> Plan:
