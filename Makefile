@@ -34,7 +34,7 @@ lint: $(VENV)/installed-dev
 types: $(VENV)/installed-dev
 	$(BIN)/mypy
 
-docs: $(VENV)/installed-dev
+docs: $(VENV)/installed-dev npm-tools
 	$(BIN)/python -m pytest tests/docs
 
 clean:
