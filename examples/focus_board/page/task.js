@@ -147,6 +147,12 @@ export class TaskView {
     this.element.scrollIntoView({ block: "nearest" });
   }
 
+  /** The answer took its time: whoever types somewhere else by now must not be interrupted. */
+  #focusAgain() {
+    const active = document.activeElement;
+    if (active === document.body || this.element.contains(active)) this.focus();
+  }
+
   setTabbable(isTabbable) {
     for (const control of this.row.querySelectorAll("button")) control.tabIndex = isTabbable ? 0 : -1;
   }
@@ -244,12 +250,12 @@ export class TaskView {
       event.preventDefault();
       if (!event.shiftKey) return this.list.neighbour(this, step)?.focus();
       if (this.list.canShift(this, step)) await this.list.shift(this, step);
-      this.focus();
+      this.#focusAgain();
     } else if (turn && event.shiftKey) {
       event.preventDefault();
       const status = STATUSES[STATUSES.indexOf(this.task.status) + turn];
       if (status && !this.task.carried_to) await this.move(status);
-      this.focus();
+      this.#focusAgain();
     } else if (event.key === "Delete" || event.key === "Backspace") {
       event.preventDefault();
       this.letGo();
@@ -258,7 +264,7 @@ export class TaskView {
       if (key === "d") await this.toggleDone();
       if (key === "f" && this.task.status !== "done") await this.focusOrReturn();
       if (key === "r") return this.reword();
-      this.focus();
+      this.#focusAgain();
     }
   }
 }
