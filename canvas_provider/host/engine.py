@@ -72,6 +72,13 @@ class Engine:
         """Every instance a connected provider has opened."""
         return [each.describe() for each in self._instances.values() if each.is_ready]
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a provider owes somebody an answer; nobody waits for what is restored."""
+        return any(
+            not isinstance(pending, Opening) or pending.tickets for pending in self._calls.values()
+        )
+
     def records(self) -> list[CanvasRecorded]:
         """What was opened and never closed, as it was opened first."""
         return list(self._records.values())

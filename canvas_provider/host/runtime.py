@@ -20,6 +20,7 @@ from canvas_provider.host.effect import Answer, Call, Emit, Refuse, Warn
 from canvas_provider.host.engine import CONNECTION_CLOSED, Engine
 from canvas_provider.host.link import Message, MessageListener, ProviderLink
 from canvas_provider.host.registry import HostRefusal, describe_type
+from canvas_provider.host.turns import Turns
 from canvas_provider.protocol.copilot import (
     PROTOCOL_VERSION,
     CanvasEvent,
@@ -74,6 +75,7 @@ class Runtime:
         self._tasks: set[asyncio.Task[None]] = set()
         self._last_event_id: str | None = None  # of those that would be persisted
         self._start_time = _timestamp()
+        self._turns = Turns(lambda: self._engine.is_busy)
         self.conversation = Conversation(self._publish, self.list_open)
         self.contributions = Contributions(
             self._publish, session_id=self.session_id, working_directory=working_directory
@@ -148,6 +150,7 @@ class Runtime:
         Raises:
             HostRefusal: the runtime or the provider refused; the text is what an agent reads.
         """
+        await self._turns.wait_for_declarations()
         ticket = self._engine.open(canvas_id, instance_id, input, extension_id)
         return cast(OpenCanvas, await self._outcome(ticket))
 
@@ -159,6 +162,7 @@ class Runtime:
         Raises:
             HostRefusal: the runtime or the provider refused; the text is what an agent reads.
         """
+        await self._turns.wait_for_declarations()
         return await self._outcome(self._engine.invoke(instance_id, action_name, input))
 
     async def close(self, instance_id: str) -> None:
@@ -167,6 +171,7 @@ class Runtime:
         Raises:
             HostRefusal: no such instance is open.
         """
+        await self._turns.wait_for_declarations()
         await self._outcome(self._engine.close(instance_id))
 
     def subscribe(self, listener: EventListener) -> Callable[[], None]:
@@ -216,6 +221,8 @@ class Runtime:
                 case Warn(message):
                     logger.warning("%s", message)
                     self._notify(Method.HOST_EVENT, {"level": "warning", "message": message})
+
+        self._turns.note_change()
 
     def _find_waiting(self, ticket: int) -> asyncio.Future[JSONValue] | None:
         """Find who asked; they may have given up, which no provider is ever told."""
@@ -305,14 +312,15 @@ class Runtime:
             raise HostRefusal(f"Session not found for sessionId: {session_id}")
 
     async def _serve_resume(self, link: ProviderLink, params: JSONObject) -> JSONValue:
-        try:
-            self.contributions.declare(link.extension_id, params)
-            self._engine.declare(link.extension_id, params.get("canvases"))
-        except HostRefusal as refusal:
-            link.settle(refusal)
-            raise
-        link.is_joined = True
-        self._apply_effects()
+        async with self._turns.alone(link.extension_id):
+            try:
+                self.contributions.declare(link.extension_id, params)
+                self._engine.declare(link.extension_id, params.get("canvases"))
+            except HostRefusal as refusal:
+                link.settle(refusal)
+                raise
+            link.is_joined = True
+            self._apply_effects()
         # Instances that are still open are asked for before this answer: the calls start here.
         await asyncio.sleep(0)
         # Whoever waits for the join may open canvases: after the answer, or they seem restored.
@@ -328,9 +336,11 @@ class Runtime:
         }
 
     async def _serve_list(self, link: ProviderLink, params: JSONObject) -> JSONValue:
+        await self._turns.wait_for_declarations()
         return {"canvases": cast(JSONValue, self.list())}
 
     async def _serve_list_open(self, link: ProviderLink, params: JSONObject) -> JSONValue:
+        await self._turns.wait_for_declarations()
         return {"openCanvases": cast(JSONValue, self.list_open())}
 
     async def _serve_open(self, link: ProviderLink, params: JSONObject) -> JSONValue:

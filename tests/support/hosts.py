@@ -8,7 +8,7 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Final, Literal, Protocol, cast
 
@@ -303,6 +303,10 @@ async def wait_event(host: Host, kind: str, instance_id: str, count: int = 1) ->
     await until(lambda: seen() >= count, 20, lambda: str(canvas_events(host)))
 
 
-def subset(event: JSONObject, names: Sequence[str]) -> JSONObject:
-    """The named fields of an event's data that are there."""
-    return {name: event[name] for name in names if name in event}
+async def wait_listed(host: Host, *canvas_ids: str) -> None:
+    """Wait until exactly these canvases are declared."""
+    seen: set[str] = set()
+    async with asyncio.timeout(20):
+        while seen != set(canvas_ids):
+            seen = {each["canvasId"] for each in await host.canvases()}
+            await asyncio.sleep(0.02)  # noqa: TID251  # a refused declaration has no event

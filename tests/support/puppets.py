@@ -53,11 +53,11 @@ class Puppet:
 
     def notes(self, what: str) -> list[Any]:
         """What it noted under this name, oldest first: params of the calls, by method."""
-        try:
-            lines = (self.folder / "notes.jsonl").read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
-            return []
-        return [value for name, value in map(json.loads, lines) if name == what]
+        return [value for name, value, _ in self._notes() if name == what]
+
+    def times(self, what: str) -> list[float]:
+        """When it noted this, by the clock that all processes share, in seconds."""
+        return [seconds for name, _, seconds in self._notes() if name == what]
 
     def calls(self, method: str, instance_id: str) -> list[JSONObject]:
         """The params of the calls of an instance."""
@@ -73,7 +73,7 @@ class Puppet:
         timeout: float = 20,  # noqa: ASYNC109
     ) -> None:
         """Wait for something that it notes."""
-        await until(holds, timeout, lambda: self._last_notes())
+        await until(holds, timeout, lambda: f"{self.folder.name} noted {self._notes()[-10:]}")
 
     async def wait_noted(self, what: str, count: int = 1, timeout: float = 20) -> Any:  # noqa: ASYNC109
         """Wait until it has noted this so often, and return the last."""
@@ -97,8 +97,9 @@ class Puppet:
         except (ProcessLookupError, FileNotFoundError):
             return False
 
-    def _last_notes(self) -> str:
+    def _notes(self) -> list[Any]:
         try:
-            return (self.folder / "notes.jsonl").read_text(encoding="utf-8")[-2000:]
+            lines = (self.folder / "notes.jsonl").read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
-            return f"{self.folder.name} never started"
+            return []
+        return [json.loads(line) for line in lines]

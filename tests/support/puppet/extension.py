@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ SESSION: dict[str, Any] = {"sessionId": os.environ["SESSION_ID"]}
 
 
 def note(what: str, value: Any = None) -> None:
-    line = json.dumps([what, value]) + "\n"
+    line = json.dumps([what, value, time.monotonic()]) + "\n"
     descriptor = os.open(HERE / "notes.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.write(descriptor, line.encode())
     os.close(descriptor)
@@ -141,7 +142,10 @@ class Puppet:
         """Declare anew and wait for it, which cannot work."""
         resuming = asyncio.ensure_future(self.declare(input["canvases"]))
         self.tasks.add(resuming)
-        done, _ = await asyncio.wait([resuming], timeout=input["seconds"])
+        await asyncio.wait([resuming], timeout=0.3)
+        note("declaring")
+        done, _ = await asyncio.wait([resuming], timeout=1)
+        note("waited")
         return "taken" if done else "waiting"
 
     # Details.
