@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Awaitable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, Protocol, cast
 
@@ -48,7 +49,7 @@ class Host(Protocol):
         """Begin; the extensions start, and are waited for by `wait_joined`."""
 
     async def aclose(self) -> None:
-        """Let go of the session."""
+        """Let go of the session. Idempotent."""
 
     async def canvases(self) -> list[DiscoveredCanvas]: ...
 
@@ -204,7 +205,8 @@ class CopilotHost(_Base):
         self.session = await self.cli.create_session(workingDirectory=str(self.folder))
 
     async def aclose(self) -> None:
-        await self.session.disconnect()
+        with suppress(RemoteError):  # it is gone already
+            await self.session.disconnect()
 
     async def canvases(self) -> list[DiscoveredCanvas]:
         return await self.session.canvases()

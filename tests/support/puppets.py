@@ -51,6 +51,15 @@ class Puppet:
         """Let its opens succeed that were told to fail."""
         (self.folder / "well").touch()
 
+    def fall_ill(self) -> None:
+        """Let them fail again."""
+        (self.folder / "well").unlink()
+
+    def names(self) -> list[str]:
+        """What it noted since its last start, in order: only the names."""
+        names = [name for name, _, _ in self._notes()]
+        return names[len(names) - names[::-1].index("start") :]
+
     def notes(self, what: str) -> list[Any]:
         """What it noted under this name, oldest first: params of the calls, by method."""
         return [value for name, value, _ in self._notes() if name == what]
