@@ -8,9 +8,9 @@ import pytest
 
 from canvas_provider.testing import CopilotCLI
 from canvas_provider.types import JSONObject
-from tests.support.copilot import create_cli
 from tests.support.hosts import CopilotHost, EmbeddedHost, Host, wait_status
 from tests.support.puppets import Puppet, canvas
+from tests.support.require import require_copilot_cli
 
 Hosts = Callable[[Path, dict[str, JSONObject]], Host]
 Start = Callable[..., Awaitable[Host]]
@@ -32,7 +32,10 @@ async def hosts(
     async with AsyncExitStack() as stack:
         cli: CopilotCLI | None = None
         if request.param == "copilot":
-            cli = await stack.enter_async_context(create_cli(tmp_path_factory.mktemp("cli")))
+            folder, binary = tmp_path_factory.mktemp("cli"), require_copilot_cli()
+            # More than the slowest rule takes.
+            cli = CopilotCLI(folder, binary=binary, timeout=60)
+            await stack.enter_async_context(cli)
 
         def create(folder: Path, configs: dict[str, JSONObject]) -> Host:
             extensions = folder / ".github" / "extensions"

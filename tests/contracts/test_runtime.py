@@ -256,6 +256,13 @@ async def test_3_5_an_instance_belongs_to_one_canvas_of_one_extension(
     assert await refusal_of(host.open("both", board, {}, "project:a")) == said
 
 
+@pytest.mark.slow
+async def test_3_6_nobody_is_asked_to_hurry(host: Host, board: str) -> None:
+    """Measured up to 250 s; here beyond what is usual for a limit."""
+    wish: JSONObject = {"seconds": 35}
+    assert await host.invoke(board, "sleep", wish) == wish
+
+
 async def test_3_7_a_re_open_always_asks_the_provider_and_replaces_what_it_said(
     host: Host,
 ) -> None:
@@ -424,6 +431,9 @@ async def test_4_2_a_close_that_the_provider_fails_succeeds(host: Host) -> None:
     await host.close("i42")
     assert "i42" not in [each["instanceId"] for each in await host.open_instances()]
     await wait_event(host, "removed", "i42")
+    # All that is told of it: a line for whoever reads logs.
+    warning = await host.puppets["a"].wait_noted("host.event")
+    assert "i42" in str(warning)
 
 
 # 8. Concurrency, cancellation, size.

@@ -263,6 +263,19 @@ async def test_5_8_what_is_recorded_and_removed_is_kept_and_the_rest_passes(star
     }
 
 
+async def test_5_9_an_extension_may_have_itself_started_again(start: Start) -> None:
+    host = await start(a={"canvases": [canvas("v")]})
+    await host.open("v", "i")
+    asking = asyncio.ensure_future(
+        host.invoke("i", "call", {"method": "session.extensions.reload"})
+    )
+    await host.puppets["a"].wait_noted("joined", 2)
+    await wait_open(host, "i")
+    # Its own call ends with the process that asked.
+    await asyncio.gather(asking, return_exceptions=True)
+    assert await host.invoke("i", "echo", 1) == 1
+
+
 # 10. Shutdown.
 
 

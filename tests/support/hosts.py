@@ -8,7 +8,7 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, Protocol, cast
@@ -104,7 +104,7 @@ class EmbeddedHost(_Base):
         self._supervisors: dict[str, Supervisor] = {}
         self._lines: dict[str, list[str]] = {name: [] for name in puppets}
         self._events: list[SessionEvent] = []
-        self._starting: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def _create(self, session_id: str | None, records: str) -> Runtime:
         return Runtime(
@@ -117,6 +117,7 @@ class EmbeddedHost(_Base):
     async def start(self) -> None:
         self._events = []
         self._runtime.subscribe(self._events.append)
+        self._runtime.conversation.reload = lambda: self._spawn(self.reload())
         for name, puppet in self.puppets.items():
             self._supervisors[name] = supervisor = Supervisor(
                 Extension(puppet.folder / "extension.py", name),
@@ -125,9 +126,12 @@ class EmbeddedHost(_Base):
                 note_status=lambda status: None,
                 log=lambda source, level, text, name=name: self._lines[name].append(text),
             )
-            task = asyncio.ensure_future(supervisor.start())
-            self._starting.add(task)
-            task.add_done_callback(self._starting.discard)
+            self._spawn(supervisor.start())
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def aclose(self) -> None:
         await self._end(DISCONNECT_GRACE)
@@ -135,8 +139,8 @@ class EmbeddedHost(_Base):
     async def _end(self, grace: float) -> None:
         await asyncio.gather(*(each.aclose(grace) for each in self._supervisors.values()))
         await self._runtime.aclose()
-        if self._starting:
-            await asyncio.wait(self._starting)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
     async def canvases(self) -> list[DiscoveredCanvas]:
         return self._runtime.list()

@@ -64,6 +64,8 @@ class Puppet:
         note("closed")
 
     def hear(self, method: str, params: Any) -> None:
+        if method == "host.event":
+            note(method, params)
         event = params.get("event", {}) if isinstance(params, dict) else {}
         if not str(event.get("type", method)).startswith(("session.", "model.", "host.")):
             note("heard", method)
