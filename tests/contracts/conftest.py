@@ -8,7 +8,7 @@ import pytest
 
 from canvas_provider.testing import CopilotCLI
 from canvas_provider.types import JSONObject
-from tests.support.hosts import CopilotHost, EmbeddedHost, Host, wait_status
+from tests.support.hosts import TIMEOUT, CopilotHost, EmbeddedHost, Host, wait_status
 from tests.support.puppets import Puppet, canvas
 from tests.support.require import require_copilot_cli
 
@@ -33,8 +33,7 @@ async def hosts(
         cli: CopilotCLI | None = None
         if request.param == "copilot":
             folder, binary = tmp_path_factory.mktemp("cli"), require_copilot_cli()
-            # More than the slowest rule takes.
-            cli = CopilotCLI(folder, binary=binary, timeout=60)
+            cli = CopilotCLI(folder, binary=binary, timeout=TIMEOUT)
             await stack.enter_async_context(cli)
 
         def create(folder: Path, configs: dict[str, JSONObject]) -> Host:

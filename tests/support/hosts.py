@@ -27,12 +27,27 @@ from canvas_provider.types import MISSING, JSONObject, JSONValue, Missing
 from tests.support.copilot import until
 from tests.support.puppets import Puppet
 
-__all__ = ["CopilotHost", "EmbeddedHost", "Host", "Kind", "refusal_of"]
+__all__ = [
+    "TIMEOUT",
+    "CopilotHost",
+    "EmbeddedHost",
+    "Host",
+    "Kind",
+    "canvas_events",
+    "refusal_of",
+    "wait_event",
+    "wait_listed",
+    "wait_open",
+    "wait_status",
+]
 
 Kind = Literal["embedded", "copilot"]
 
 DISCONNECT_GRACE: Final = 1.0
 """Seconds from SIGTERM to SIGKILL when a session ends; the rule of Copilot CLI 1.0.102."""
+
+TIMEOUT: Final = 60.0
+"""Seconds, for each call; more than the slowest rule takes."""
 
 PREFIX: Final = "session.canvas."
 
@@ -155,15 +170,18 @@ class EmbeddedHost(_Base):
         input: JSONValue | Missing = MISSING,
         extension_id: str | None = None,
     ) -> OpenCanvas:
-        return await self._runtime.open(canvas_id, instance_id, input, extension_id)
+        async with asyncio.timeout(TIMEOUT):
+            return await self._runtime.open(canvas_id, instance_id, input, extension_id)
 
     async def invoke(
         self, instance_id: str, action: str, input: JSONValue | Missing = MISSING
     ) -> JSONValue:
-        return await self._runtime.invoke(instance_id, action, input)
+        async with asyncio.timeout(TIMEOUT):
+            return await self._runtime.invoke(instance_id, action, input)
 
     async def close(self, instance_id: str) -> None:
-        await self._runtime.close(instance_id)
+        async with asyncio.timeout(TIMEOUT):
+            await self._runtime.close(instance_id)
 
     async def reload(self) -> None:
         supervisors = self._supervisors.values()
