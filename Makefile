@@ -1,5 +1,5 @@
 # make demo   the kanban board in your browser
-# make test   every test; what needs a program that is missing is skipped, and says so
+# make test   every test but those of `make slow`; what needs a program that is missing is skipped, and says so
 # make slow   the tests that wait for what takes half a minute, which `make test` leaves out
 # make bench  what the state costs on this machine: benchmarks/README.md
 # make lint types docs clean
