@@ -76,11 +76,14 @@ class History:
     def add(self, revision: Revision) -> None:
         """Keep `revision`, and let go of the oldest ones beyond the bounds."""
         size = 0
-        for operation in (*revision.ops, *revision.inverse):
-            size += OPERATION_SIZE
-            value = operation.get("value")
-            if type(value) not in _SMALL:
-                size += _size_of(value, MAX_SIZE - size)
+        for operations in (revision.ops, revision.inverse):
+            for operation in operations:
+                size += OPERATION_SIZE
+                value = operation.get("value")
+                if type(value) is str:
+                    size += len(value)
+                elif type(value) not in _SMALL:
+                    size += _size_of(value, MAX_SIZE - size)
         self._revisions.append(revision)
         self._sizes.append(size)
         self._size += size

@@ -33,7 +33,8 @@ class Hold:
             StateClosed: it was closed, maybe meanwhile.
             What `LiveDocument.begin` raises.
         """
-        self._check_open()
+        if self.closed:
+            raise _closed()
         live = self.live
         # Nearly always nobody is in the way, and nothing has to be waited for.
         change = live.begin_nowait(expected_revision)
@@ -42,14 +43,14 @@ class Hold:
                 change = await live.begin(expected_revision)
             if self.closed:
                 live.cancel(change)
-                self._check_open()
+                raise _closed()
         return change
 
     async def commit(self, change: Change, author: Author, action: str | None) -> Revision | None:
         """Commit a change: see `LiveDocument.commit`. Once closed, it is rolled back instead."""
         if self.closed:
             self.live.cancel(change)
-            self._check_open()
+            raise _closed()
         return await self.live.commit(change, author, action)
 
     async def run(
@@ -85,6 +86,6 @@ class Hold:
                     raise
         raise AssertionError("the last attempt returns or raises")
 
-    def _check_open(self) -> None:
-        if self.closed:
-            raise StateClosed("the state was closed; nothing was changed")
+
+def _closed() -> StateClosed:
+    return StateClosed("the state was closed; nothing was changed")

@@ -96,8 +96,11 @@ class MappingKind:
 
     def is_intact(self, node: Any, log: Log | None, recording: Recording) -> bool:
         base: Any = node.__draft_base__
-        keys = () if log is None else log.keys
-        return len(node) == len(base) + sum((key in node) - (key in base) for key in keys)
+        length = len(base)
+        if log is not None:
+            for key in log.keys:
+                length += (key in node) - (key in base)
+        return len(node) == length
 
     def changed(self, node: Draft, log: Log) -> list[tuple[Any, Element]]:
         return [(name, self.get(node, name)) for name in self._names(node, log)]
@@ -222,8 +225,7 @@ class ListKind:
             return 0, 0
         return log.prefix, len(node) - log.suffix
 
-    def is_intact(self, node: Any, log: Log | None, recording: Recording) -> bool:
-        return is_intact(node, log, recording)
+    is_intact = staticmethod(is_intact)
 
     def changed(self, node: Any, log: Log) -> list[tuple[Any, Element]]:
         places: dict[int, None] = dict.fromkeys(range(*self._window(node, log)))

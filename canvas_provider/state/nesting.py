@@ -25,7 +25,11 @@ def enter(change: Change) -> None:
 
 def leave(change: Change) -> None:
     """Note that it is no more. Changes of several documents may end in any order."""
-    _within.set(tuple(known for known in _within.get() if known is not change))
+    within = _within.get()
+    if within and within[-1] is change:
+        _within.set(within[:-1])
+    else:
+        _within.set(tuple(known for known in within if known is not change))
 
 
 def refuse_nested(document: Document) -> None:

@@ -215,14 +215,6 @@ class Recording:
         self._rendered[id(node)] = document
         return document
 
-    def _check_intact(self, node: Draft) -> None:
-        """Refuse what was written by `list.append(draft, ...)`, as C code does, `heapq` say."""
-        if not node.__draft_kind__.is_intact(node, self.logs.get(id(node)), self):
-            raise StateError(
-                f"{self.path(node)}: it was written to past its own methods, as heapq does it; "
-                "copy it with list() or dict(), work on that, and assign it"
-            )
-
     def settle(self, element: Draft, old: JSONValue, found: Difference, path: str) -> JSONValue:
         """Return the JSON of the node `element`, and add what turns `old` into it."""
         if element.__draft_base__ is old:
@@ -237,7 +229,12 @@ class Recording:
             NotJSON, InvalidState: what was written cannot be committed.
         """
         for node in self.containers:
-            self._check_intact(node)
+            # What was written by `list.append(draft, ...)`, as C code does it.
+            if not node.__draft_kind__.is_intact(node, self.logs.get(id(node)), self):
+                raise StateError(
+                    f"{self.path(node)}: it was written to past its own methods, as heapq does it; "
+                    "copy it with list() or dict(), work on that, and assign it"
+                )
         for node, key in self.cells:
             node.__draft_kind__.recheck(node, key, self)
         if id(root) not in self.logs:
