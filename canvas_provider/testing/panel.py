@@ -115,7 +115,7 @@ class Panel:
         """What the page has received."""
         self.timeline: Final = Timeline()
         """What the person reads in the session: `ctx.session.log`, and progress."""
-        self.person: Final = User(self._post)
+        self.person: Final = Person(self._post)
         """`await panel.person.NAME(field=…)`: the page calls an action, by a POST."""
         self.agent: Final = User(self._invoke)
         """`await panel.agent.NAME(field=…)`: the agent calls an action, by the runtime."""
@@ -197,17 +197,24 @@ class Panel:
         async with self._answers():
             return await self.runtime.invoke(self.instance_id, name, input)
 
-    async def _post(self, name: str, input: JSONValue | Missing) -> Any:
+    async def _post(
+        self, name: str, input: JSONValue | Missing, expected_revision: int | None = None
+    ) -> Any:
         # What a browser sends along with a page's own request.
         origin = str(self._http.base_url.copy_with(raw_path=b"")).rstrip("/")
+        headers = {
+            "Content-Type": "application/json",
+            "Origin": origin,
+            "Sec-Fetch-Site": "same-origin",
+        }
+        if expected_revision is not None:
+            headers["If-Match"] = f'"{expected_revision}"'
         response = await self._http.post(
             f"actions/{quote(name, safe='')}",
             content=b"" if input is MISSING else json.dumps(input, allow_nan=False).encode(),
-            headers={
-                "Content-Type": "application/json",
-                "Origin": origin,
-                "Sec-Fetch-Site": "same-origin",
-            },
+            headers=headers,
+            # A page waits as long as the action takes, and so does an agent.
+            timeout=None,
         )
         answer = response.json()
         if response.is_success:
@@ -322,6 +329,34 @@ class User:
             return self._call(name, fields if fields else MISSING)
 
         return action
+
+
+class Person(User):
+    """Calls actions as the page does."""
+
+    def __init__(
+        self, call: Callable[[str, JSONValue | Missing, int | None], Awaitable[Any]]
+    ) -> None:
+        super().__init__(lambda name, input: call(name, input, None))
+        self._call_at = call
+
+    def __call__(
+        self,
+        name: str,
+        input: JSONValue | Missing = MISSING,
+        *,
+        expected_revision: int | None = None,
+    ) -> Awaitable[Any]:
+        """Call an action with this input; left out, it is absent.
+
+        Args:
+            expected_revision: Refuse with `revision_conflict` unless the state is at it, as
+                `{ ifMatch: 7 }` of `canvas.js` does.
+
+        Raises:
+            CanvasError: the action, or who checks its input, refused.
+        """
+        return self._call_at(name, input, expected_revision)
 
 
 def _error(code: str, message: str) -> CanvasError:

@@ -128,6 +128,37 @@ async def test_errors_are_the_same_for_both_users(
         assert panel.revision == 0
 
 
+async def test_a_person_can_ask_for_the_state_that_was_seen(notes: Canvas) -> None:
+    async with open_canvas(notes) as panel:
+        await panel.agent.put(name="a")
+        with pytest.raises(CanvasError) as stale:
+            await panel.person("put", {"name": "b"}, expected_revision=0)
+        assert stale.value.code == "revision_conflict"
+        assert await panel.person("put", {"name": "b"}, expected_revision=1) == 2
+
+
+async def test_a_person_waits_as_long_as_an_action_takes(
+    notes: Canvas,
+) -> None:
+    """And not as long as an HTTP client waits by default."""
+
+    @notes.action
+    async def build() -> str:
+        await done.wait()
+        return "built"
+
+    done = asyncio.Event()
+    async with open_canvas(notes) as panel:
+        panel.http.timeout = httpx.Timeout(0.01)
+        call = asyncio.ensure_future(panel.person.build())
+        with pytest.raises(httpx.ReadTimeout):
+            await panel.http.post("actions/build", json={})
+        assert not call.done()
+        done.set()
+        async with asyncio.timeout(5):
+            assert await call == "built"
+
+
 async def test_an_audience_is_kept(notes: Canvas) -> None:
     async with open_canvas(notes) as panel:
         assert await panel.person.sign() == "signed"

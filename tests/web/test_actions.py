@@ -152,6 +152,58 @@ async def test_a_body_that_is_no_json_is_refused_and_not_repeated(
 @pytest.mark.parametrize(
     ("body", "said"),
     [
+        (b'{"key": s3cret}', "line 1, column 9"),
+        (b'{"key":\n "s3cret"', "line 2"),
+        (b'\xef\xbb\xbf{"key": "s3cret"}', "line 1, column 1"),
+        (b"\x1f\x8b\x08", "not UTF-8"),
+        (b'{"key": NaN}', "NaN is no number"),
+        (b'{"key": -Infinity}', "-Infinity is no number"),
+        (b"[" * 300 + b"]" * 300, "deep"),
+        (b"[" * 100_000, "deep"),
+        (b'{"key": 1e999}', "/key: NaN and infinity"),
+        (b'{"key": -1E+400}', "/key: NaN and infinity"),
+        (b'{"key": [9007199254740993]}', "/key/0: an integer beyond 2**53"),
+        (b'{"key": -123456789012345678901234567890}', "/key: an integer beyond 2**53"),
+        (b'{"key": ' + b"9" * 5_000 + b"}", "/key: NaN and infinity"),
+    ],
+)
+async def test_a_body_that_cannot_be_used_is_told_why(
+    canvas: Canvas, body: bytes, said: str
+) -> None:
+    async with open_client(canvas) as (http, _):
+        answer = await http.post("actions/put", content=body, headers=JSON)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_input")
+        assert said in answer.json()["error"]["message"]
+        assert "s3cret" not in answer.text
+        assert len(answer.content) < 300
+
+
+async def test_numbers_that_a_page_can_hold_are_taken(canvas: Canvas) -> None:
+    async with open_client(canvas) as (http, instance):
+        for number in (2**53, -(2**53), 10**15):
+            answer = await http.post("actions/put", json={"key": "a", "number": number})
+            assert answer.status_code == 200
+            assert instance.state is not None
+            assert instance.state.document == {"a": number}
+        text = await http.post("actions/put", json={"key": "card 1234567890123456789e99"})
+        assert text.status_code == 200
+
+
+async def test_a_body_that_is_packed_is_refused(canvas: Canvas) -> None:
+    async with open_client(canvas) as (http, _):
+        packed = await http.post(
+            "actions/put", content=b"\x1f\x8b", headers={**JSON, "content-encoding": "gzip"}
+        )
+        assert (packed.status_code, packed.headers["accept-encoding"]) == (415, "identity")
+        plain = await http.post(
+            "actions/put", json={"key": "a"}, headers={"content-encoding": "identity"}
+        )
+        assert plain.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
         (rb'{"key": "\ud800 s3cret"}', "/key: is text with"),
         (rb'{"number": "s3cret", "key": ["\ud83d\ude00", "\udc00"]}', "/key/1: is text with"),
         (rb'{"key": {"s3cret \ud800": {"\udfff": 1}}}', "/key: has a key with"),

@@ -205,6 +205,19 @@ async def test_an_action_can_ask_for_the_state_it_was_made_for(
         assert await page.evaluate("canvas.actions.add({}, { ifMatch: 2 })") == 3
 
 
+async def test_an_option_that_there_is_not_is_told(counter: Canvas, visit: Visit) -> None:
+    async with open_served(counter) as (served, _):
+        page = await visit(served.url)
+        for call in ("actions.add({}, { ifmatch: 0 })", "call('add', {}, { revision: 0 })"):
+            refused = await catch(page, f"canvas.{call}")
+            assert refused[1] == "TypeError"
+            assert "ifMatch" in refused[4]
+        connecting = "import('./canvas.js').then(({ connect }) => connect({ baner: false }))"
+        assert "banner and progress" in (await catch(page, connecting))[4]
+        both = "Promise.all([{ by: 1 }, { by: 2 }].map(canvas.actions.add))"
+        assert await page.evaluate(both) == [1, 3], "an index is no option"
+
+
 async def test_an_action_without_an_answer_is_unreachable(visit: Visit) -> None:
     script = Script()
     async with serve(script) as origin:

@@ -126,6 +126,7 @@ export class Canvas {
 
   /** @param {ConnectOptions} [options] */
   constructor(options = {}) {
+    refuseUnknown(options, ["banner", "progress"], "connect");
     this.#banner = options.banner === false ? null : new Banner();
     this.#works = new Works(options.progress === false ? null : new Bars());
     /**
@@ -237,6 +238,7 @@ export class Canvas {
    * @returns {Promise<any>}
    */
   async call(name, input = null, options = {}) {
+    refuseUnknown(options, ["ifMatch"], name);
     /** @type {Record<string, string>} */
     const headers = { "Content-Type": "application/json" };
     if (options.ifMatch !== undefined) {
@@ -543,6 +545,21 @@ const SANDBOXED =
  */
 export function connect(options) {
   return new Canvas(options);
+}
+
+/**
+ * A misspelt option would be one that is silently not heeded. `array.map(canvas.actions.add)`
+ * passes an index, which has none.
+ *
+ * @param {object} options
+ * @param {string[]} known
+ * @param {string} whose
+ */
+function refuseUnknown(options, known, whose) {
+  const unknown = Object.keys(options ?? {}).find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw new TypeError(`${whose} has no option "${unknown}": it takes ${known.join(" and ")}.`);
+  }
 }
 
 /** @param {string} version */
