@@ -25,6 +25,9 @@ from canvas_provider.serving.ticker import TICKER, Ticker
 __all__ = ["LOOPBACK", "LoopbackServers", "Origin"]
 
 logger = logging.getLogger("canvas_provider.serving")
+logger.setLevel(logging.ERROR)
+"""For what an app raises. What uvicorn warns of is what any stranger can send, and as often as it
+likes: bytes that are no request, an upgrade to something else."""
 
 LOOPBACK: Final = "127.0.0.1"
 

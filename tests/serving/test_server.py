@@ -405,6 +405,16 @@ async def test_a_port_can_be_used_again_at_once(servers: LoopbackServers) -> Non
     assert again.port == origin.port
 
 
+async def test_a_stranger_cannot_fill_the_log(
+    servers: LoopbackServers, caplog: pytest.LogCaptureFixture
+) -> None:
+    origin = await servers.serve(echo)
+    upgrade = "Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13"
+    for request in (b"BAD\r\n\r\n", b"\x16\x03\x01", get(origin, "/", upgrade), get(origin, "*")):
+        await exchange(origin, request + b"\r\n\r\n")
+    assert not caplog.records
+
+
 async def test_no_log_record_holds_a_path_a_query_or_a_header(
     servers: LoopbackServers, caplog: pytest.LogCaptureFixture
 ) -> None:
