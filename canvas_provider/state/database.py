@@ -73,7 +73,11 @@ class Database:
     ) -> None:
         """See `SQLiteStore.commit`."""
         work = partial(self._commit, key, expected_revision, document, revision)
-        await self._offload.run(work)
+        try:
+            await self._offload.run(work)
+        except RevisionConflict:
+            self._file.precedence.drop_later()
+            raise
 
     def is_current(self, key: str, revision: int) -> bool:
         """See `SQLiteStore.is_current`."""
@@ -218,3 +222,4 @@ class Database:
             await self._offload.run(self._file.close)
         finally:
             self._offload.close()
+            self._file.precedence.drop()

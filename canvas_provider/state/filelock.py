@@ -1,12 +1,6 @@
-"""A lock between processes that cannot go stale, and patience with files that others hold.
+"""Patience with what others hold: the lock of a file, and on Windows the file itself."""
 
-The kernel frees the lock when its holder ends, however it ends. No process id is ever read or
-believed; the lock file stays where it is, for to remove it would be a race.
-"""
-
-import errno
 import os
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,11 +8,8 @@ from types import TracebackType
 from typing import Final, TypeVar
 
 from canvas_provider.errors import StoreError
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
+from canvas_provider.state.kernel_lock import free_lock, open_lock, try_lock
+from canvas_provider.state.precedence import COURTESY, Precedence
 
 __all__ = ["FileLock", "patiently"]
 
@@ -31,20 +22,28 @@ SHARING_PATIENCE: Final = 2.0
 """Seconds to wait for a file that a virus scanner or an editor holds open on Windows."""
 
 
-class FileLock:
-    """Holds the lock file `lock` as a context, which gives `path`, what it guards."""
+_YIELDING: Final = 0.0005
+"""Seconds for which the lock is given back at a time, and between two looks at first."""
 
-    def __init__(self, lock: Path, path: Path) -> None:
+
+class FileLock:
+    """Holds the lock file `lock` as a context, which gives `path`, what it guards.
+
+    With `precedence` it is given back for a moment to who goes first: see there.
+    """
+
+    def __init__(self, lock: Path, path: Path, precedence: Precedence | None = None) -> None:
         self._lock = lock
         self._path = path
+        self._precedence = precedence
         self._descriptor = -1
 
     def __enter__(self) -> Path:
-        # A link is not followed: whoever put it there chose the file that would be made.
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-        self._descriptor = os.open(self._lock, flags, 0o600)
+        self._descriptor = open_lock(self._lock)
         try:
             self._wait()
+            if self._precedence is not None:
+                self._give_way(self._precedence)
         except BaseException:
             os.close(self._descriptor)
             raise
@@ -52,12 +51,22 @@ class FileLock:
 
     def _wait(self) -> None:
         deadline = time.monotonic() + PATIENCE
-        pause = 0.0005
-        while not _try_lock(self._descriptor):
+        pause = _YIELDING
+        while not try_lock(self._descriptor):
             if time.monotonic() > deadline:
                 raise StoreError(f"{self._path.name} stays locked by another process")
             time.sleep(pause)
             pause = min(pause * 1.5, 0.02)
+
+    def _give_way(self, precedence: Precedence) -> None:
+        deadline = time.monotonic() + COURTESY
+        while precedence.is_with_another():
+            if time.monotonic() > deadline:
+                precedence.ignore()
+                return
+            free_lock(self._descriptor)
+            time.sleep(_YIELDING)
+            self._wait()
 
     def __exit__(
         self,
@@ -67,20 +76,6 @@ class FileLock:
     ) -> None:
         # Closing frees the lock.
         os.close(self._descriptor)
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        if sys.platform == "win32":
-            os.lseek(descriptor, 0, os.SEEK_SET)
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        else:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
-            return False
-        raise
-    return True
 
 
 def patiently(call: Callable[[], Result]) -> Result:

@@ -23,6 +23,7 @@ from canvas_provider.state.filenames import file_name
 from canvas_provider.state.history import History, Revision
 from canvas_provider.state.json import ensure_json, equal
 from canvas_provider.state.offload import Offload, Ticker
+from canvas_provider.state.precedence import Precedence
 from canvas_provider.state.pretty import pretty
 from canvas_provider.state.store import Stored
 from canvas_provider.types import JSONValue
@@ -68,6 +69,7 @@ class Files:
         self._directory = directory
         self._offload = Offload()
         self._known: dict[str, _Known] = {}
+        self._precedences: dict[str, Precedence] = {}
         self._histories: dict[str, History] = {}
         """Our own commits, which others have not meddled with. The file says nothing of them."""
         self._listeners: dict[str, list[Callable[[], None]]] = {}
@@ -93,6 +95,9 @@ class Files:
             await self._offload.run(
                 lambda: self._commit(key, expected_revision, document, revision)
             )
+        except RevisionConflict:
+            self._precedences[key].drop_later()
+            raise
         finally:
             self._tell(key)
 
@@ -128,8 +133,9 @@ class Files:
     def _commit(
         self, key: str, expected_revision: int, document: JSONValue, revision: Revision
     ) -> None:
+        precedence = self._precedence(key)
         try:
-            with self._locked(key) as path:
+            with self._locked(key, precedence) as path:
                 known = self._read(key, path)
                 actual = 0 if known.stored is None else known.stored.revision
                 if actual != expected_revision:
@@ -141,15 +147,25 @@ class Files:
                     history.add(revision)
                 else:
                     history.clear()
+            precedence.win()
+        except RevisionConflict:
+            precedence.lose()
+            raise
         except OSError as error:
             raise StoreError(
                 f"the state of {key!r} cannot be saved: {explain(error, self.path(key))}"
             ) from error
 
-    def _locked(self, key: str) -> FileLock:
+    def _locked(self, key: str, precedence: Precedence | None = None) -> FileLock:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._real_path(key)
-        return FileLock(path.with_name(f".{path.name}.lock"), path)
+        return FileLock(path.with_name(f".{path.name}.lock"), path, precedence)
+
+    def _precedence(self, key: str) -> Precedence:
+        path = self._real_path(key)
+        made = Precedence(path.with_name(f".{path.name}.first"))
+        # Whoever was first has it: two threads may be here.
+        return self._precedences.setdefault(key, made)
 
     def _real_path(self, key: str) -> Path:
         # A link is followed, so that a board may live elsewhere, say in a repository.
@@ -242,6 +258,8 @@ class Files:
         """End the threads and look no more."""
         self._stop()
         self._offload.close()
+        for precedence in self._precedences.values():
+            precedence.drop()
 
 
 def _mark(path: Path) -> _Mark | None:

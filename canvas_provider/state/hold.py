@@ -1,10 +1,11 @@
 """One user's hold on a live document, which may end while others go on: its way to change it."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from canvas_provider.errors import RevisionConflict, StateClosed
 from canvas_provider.state import nesting
+from canvas_provider.state.backoff import Backoff, Race
 from canvas_provider.state.document import Change
 from canvas_provider.state.history import Revision
 from canvas_provider.state.live import LiveDocument
@@ -12,16 +13,14 @@ from canvas_provider.types import Author
 
 __all__ = ["Hold"]
 
-ATTEMPTS: Final = 5
-"""How often a change is made when other processes keep committing first."""
-
 
 class Hold:
     """What begins and commits changes, until it is closed. In the loop of the document only."""
 
-    __slots__ = ("closed", "live")
+    __slots__ = ("_backoff", "closed", "live")
 
-    def __init__(self, live: LiveDocument) -> None:
+    def __init__(self, live: LiveDocument, backoff: Backoff) -> None:
+        self._backoff = backoff
         self.live = live
         self.closed = False
 
@@ -46,12 +45,14 @@ class Hold:
                 raise _closed()
         return change
 
-    async def commit(self, change: Change, author: Author, action: str | None) -> Revision | None:
+    async def commit(
+        self, change: Change, author: Author, action: str | None, *, keep_turn: bool = False
+    ) -> Revision | None:
         """Commit a change: see `LiveDocument.commit`. Once closed, it is rolled back instead."""
         if self.closed:
             self.live.cancel(change)
             raise _closed()
-        return await self.live.commit(change, author, action)
+        return await self.live.commit(change, author, action, keep_turn=keep_turn)
 
     async def run(
         self,
@@ -62,29 +63,60 @@ class Hold:
     ) -> tuple[Any, Revision | None]:
         """Make a change by `fill`, sync or async, again as long as others commit first.
 
+        It has its turn until it is made: those who wait here for theirs are not in the race.
         Returns the result of `fill`, and the revision, if it wrote anything.
+
+        Raises:
+            RevisionConflict: others kept committing first, for longer than `backoff.PATIENCE`.
         """
-        live = self.live
-        nesting.refuse_nested(live.document)
-        for attempt in range(1, ATTEMPTS + 1):
-            change = await self.begin(expected_revision)
+        nesting.refuse_nested(self.live.document)
+        change = await self.begin(expected_revision)
+        race: Race | None = None
+        while True:
+            result = await self._fill(change, fill)
             try:
-                result: Any = fill(change)
-                if hasattr(result, "__await__"):
-                    nesting.enter(change)
-                    try:
-                        result = await result
-                    finally:
-                        nesting.leave(change)
-            except BaseException:
-                live.cancel(change)
-                raise
-            try:
-                return result, await self.commit(change, author, action)
-            except RevisionConflict:
-                if attempt == ATTEMPTS or expected_revision is not None:
+                revision = await self.commit(
+                    change, author, action, keep_turn=expected_revision is None
+                )
+            except RevisionConflict as conflict:
+                if expected_revision is not None:
                     raise
-        raise AssertionError("the last attempt returns or raises")
+                lost = conflict
+            else:
+                return result, revision
+            race = race or Race(self._backoff)
+            change = await self._begin_again(race, lost)
+
+    async def _fill(self, change: Change, fill: Callable[[Change], Any]) -> Any:
+        try:
+            result: Any = fill(change)
+            if hasattr(result, "__await__"):
+                nesting.enter(change)
+                try:
+                    result = await result
+                finally:
+                    nesting.leave(change)
+        except BaseException:
+            self.live.cancel(change)
+            raise
+        return result
+
+    async def _begin_again(self, race: Race, lost: RevisionConflict) -> Change:
+        """Begin another change in the turn that a lost one has kept, after a pause."""
+        try:
+            if not await race.lose():
+                raise RevisionConflict(
+                    lost.expected,
+                    lost.actual,
+                    f"Nothing was changed: another process kept committing first ({race}). "
+                    "Try again when less is going on.",
+                )
+            if self.closed:
+                raise _closed()
+        except BaseException:
+            self.live.give_turn()
+            raise
+        return await self.live.begin_in_turn(None)
 
 
 def _closed() -> StateClosed:

@@ -100,6 +100,10 @@ class LiveDocument:
             StateError: what others have stored does not fit the state's type.
         """
         await self._turns.take()
+        return await self.begin_in_turn(expected_revision)
+
+    async def begin_in_turn(self, expected_revision: int | None) -> Change:
+        """Do what `begin` does, where the turn is ours already: `commit` has kept it."""
         try:
             document = self.document
             if not self._store.is_current(self._key, document.revision):
@@ -117,10 +121,15 @@ class LiveDocument:
         if revision != self.document.revision or epoch not in (None, self.epoch):
             raise RevisionConflict(int(revision), self.document.revision)
 
-    async def commit(self, change: Change, author: Author, action: str | None) -> Revision | None:
+    async def commit(
+        self, change: Change, author: Author, action: str | None, *, keep_turn: bool = False
+    ) -> Revision | None:
         """Store what the change wrote, tell everybody, and give the turn back.
 
         Returns the revision, if the change wrote anything.
+
+        Args:
+            keep_turn: not when it raises `RevisionConflict`: `begin_in_turn` or `give_turn` then.
 
         Raises:
             NotJSON, InvalidState: the change cannot be committed, and was rolled back.
@@ -130,6 +139,7 @@ class LiveDocument:
         document = self.document
         previous = document.revision
         cancelled = None
+        is_kept = False
         try:
             prepared = change.prepare()
             if prepared is None:
@@ -165,13 +175,15 @@ class LiveDocument:
             if cancelled is not None:
                 # Not the conflict, after which an `update` would try again.
                 raise cancelled from None
+            is_kept = keep_turn
             raise RevisionConflict(conflict.expected, document.revision) from None
         except BaseException:
             change.rollback()
             raise
         finally:
             self._storing = False
-            self._turns.give()
+            if not is_kept:
+                self._turns.give()
             self._look_again()
         if cancelled is not None:
             raise cancelled
@@ -180,6 +192,10 @@ class LiveDocument:
     def cancel(self, change: Change) -> None:
         """Roll back, and give the turn back."""
         change.rollback()
+        self._turns.give()
+
+    def give_turn(self) -> None:
+        """Give back the turn that `commit` has kept."""
         self._turns.give()
 
     async def _finish(

@@ -1,8 +1,9 @@
 """The shared state of a canvas: what authors change, and pages and agents follow."""
 
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Final, Generic, TypeVar, overload
 
+from canvas_provider.state.backoff import Backoff
 from canvas_provider.state.bound import BoundState
 from canvas_provider.state.change import ChangeContext
 from canvas_provider.state.document import Change
@@ -17,6 +18,8 @@ from canvas_provider.types import Author, JSONValue
 
 __all__ = ["Revision", "SharedState", "open_live"]
 
+_BACKOFF: Final = Backoff()
+
 S = TypeVar("S")
 R = TypeVar("R")
 
@@ -29,10 +32,14 @@ class SharedState(Generic[S]):
     """
 
     def __init__(
-        self, live: LiveDocument, release: Callable[[], Awaitable[None]] | None = None
+        self,
+        live: LiveDocument,
+        release: Callable[[], Awaitable[None]] | None = None,
+        *,
+        backoff: Backoff = _BACKOFF,
     ) -> None:
         self._live = live
-        self._hold = Hold(live)
+        self._hold = Hold(live, backoff)
         self._release = live.aclose if release is None else release
         self._unsubscribe: list[Callable[[], None]] = []
 
@@ -157,11 +164,14 @@ class SharedState(Generic[S]):
     ) -> Any:
         """Call `fn(draft)` within a change and return its result; `fn` may be `async`.
 
-        When another process commits first, everything is done again, up to five times: `fn` must
-        not do anything outside of the draft that it may not do twice.
+        When another process commits first, everything is done again, after a short pause, until
+        it is first here: for 5 s, and at least five times, unless it is cancelled. `fn` must not
+        do anything outside of the draft that it may not do twice. Others' changes wait meanwhile.
 
         Raises:
-            What `change` raises on entering and leaving, and whatever `fn` raises.
+            RevisionConflict: the document is not at `expected_revision`, or others kept
+                committing first.
+            What else `change` raises on entering and leaving, and whatever `fn` raises.
         """
         result, _ = await self._hold.run(
             lambda change: fn(change.draft), author, action, expected_revision

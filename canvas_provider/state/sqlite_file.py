@@ -19,10 +19,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
-from canvas_provider.errors import DamagedDocument, StoreError
+from canvas_provider.errors import DamagedDocument, RevisionConflict, StoreError
 from canvas_provider.state import patch_log
 from canvas_provider.state.disk import explain, set_aside, sync_folder
 from canvas_provider.state.filelock import FileLock, patiently
+from canvas_provider.state.precedence import Precedence
 
 __all__ = ["FORMAT", "NO_FILE", "SQLiteFile", "Token", "Work"]
 
@@ -84,6 +85,7 @@ class SQLiteFile:
         self._log: _Identity | None = None
         # Both of the file that is open, or was last.
         self._openings = 0
+        self.precedence = Precedence(self.path.with_name(f".{self.path.name}.first"))
 
     def token(self) -> Token | None:
         """Return what tells whether others have committed, without waiting; `None` if unknown.
@@ -124,8 +126,19 @@ class SQLiteFile:
         return self._transact("BEGIN", work)
 
     def write(self, work: Work[Result]) -> Result:
-        """Commit what `work` does; it lasts once this has returned. An exception undoes it."""
-        return self._explaining("saved", lambda: self._locked(partial(self._write, work)))
+        """Commit what `work` does; it lasts once this has returned. An exception undoes it.
+
+        After a `RevisionConflict`, `precedence.drop_later` is due.
+        """
+        try:
+            result = self._explaining(
+                "saved", lambda: self._locked(partial(self._write, work), self.precedence)
+            )
+        except RevisionConflict:
+            self.precedence.lose()
+            raise
+        self.precedence.win()
+        return result
 
     def _write(self, work: Work[Result]) -> Result:
         # Where somebody has put another file in place of ours, what we write into ours is lost.
@@ -167,10 +180,10 @@ class SQLiteFile:
             self._drop()
             raise StoreError(f"{what}: {self._explain(error)}") from error
 
-    def _locked(self, call: Callable[[], Result]) -> Result:
+    def _locked(self, call: Callable[[], Result], precedence: Precedence | None = None) -> Result:
         """Call `call` under the lock, again while the file is busy."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with FileLock(self.path.with_name(f".{self.path.name}.lock"), self.path):
+        with FileLock(self.path.with_name(f".{self.path.name}.lock"), self.path, precedence):
             try:
                 return self._patiently(call)
             except _Damage as damage:

@@ -519,12 +519,13 @@ async def test_a_lost_race_runs_the_handler_again_with_new_arguments(
     commit = live.commit
     lost: list[int] = []
 
-    async def lose_once(*arguments: Any) -> Any:
+    async def lose_once(change: Change, *arguments: Any, **options: Any) -> Any:
         if not lost:
             lost.append(1)
-            live.cancel(arguments[0])
+            # The turn is kept for the next try.
+            change.rollback()
             raise RevisionConflict(0, 1)
-        return await commit(*arguments)
+        return await commit(change, *arguments, **options)
 
     monkeypatch.setattr(live, "commit", lose_once)
     outcome = await instance.invoke("add", {"tags": ["a"]}, author="agent")

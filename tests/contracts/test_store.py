@@ -624,7 +624,6 @@ async def test_a_folder_without_permission_is_an_error_that_says_what_to_do(
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from canvas_provider.errors import CanvasError, RevisionConflict
 from canvas_provider.state.shared import SharedState
 from canvas_provider import create_canvas
 from canvas_provider.testing import open_canvas
@@ -643,15 +642,14 @@ async def count_action(state: dict, name: str) -> None:
     "Count."
     count(state, name)
 
+@canvas.action
+def count_in_thread(state: dict, name: str) -> None:
+    "Count, in a thread."
+    count(state, name)
+
 async def persist(call):
     for _ in range(4):
-        while True:
-            try:
-                await call()
-                break
-            except CanvasError as error:
-                if error.code != "revision_conflict":
-                    raise
+        await call()
 
 async def run(times, call):
     print("ready", flush=True)
@@ -666,7 +664,8 @@ async def main(kind, folder, name, times):
         await store.aclose()
     else:
         async with open_canvas(canvas, store=store) as panel:
-            await run(times, lambda: panel.agent.count(name=name))
+            call = panel.agent.count if name == "w2" else panel.agent.count_in_thread
+            await run(times, lambda: call(name=name))
 
 asyncio.run(main(*sys.argv[1:]))
 """
@@ -679,7 +678,7 @@ async def start(code: str, *args: object) -> Process:
 
 
 @pytest.mark.process
-async def test_four_processes_of_fifty_writers_lose_no_update(
+async def test_four_processes_of_fifty_writers_lose_no_update_and_refuse_none(
     durable: StoreKind, tmp_path: Path
 ) -> None:
     """Two processes use `update`, two an action with a draft. They begin together."""

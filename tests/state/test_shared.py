@@ -20,11 +20,13 @@ from canvas_provider.errors import (
     StateError,
     StoreError,
 )
+from canvas_provider.state.backoff import Backoff
 from canvas_provider.state.document import Change
 from canvas_provider.state.memory import MemoryStore
 from canvas_provider.state.patch import apply
 from canvas_provider.state.recording import Recording
-from canvas_provider.state.shared import Revision, SharedState
+from canvas_provider.state.registry import StateRegistry
+from canvas_provider.state.shared import Revision, SharedState, open_live
 from canvas_provider.state.store import Stored
 from canvas_provider.types import JSONValue
 from tests.support.stores import commit, held, step
@@ -296,23 +298,142 @@ async def test_update_runs_again_when_another_process_was_first() -> None:
     assert (ours.revision, ours.document) == (2, {"count": 11})
 
 
-async def test_update_gives_up_after_five_lost_races() -> None:
-    store = BlindStore()
-    ours, theirs = await open_counter(store), await open_counter(store)
+class FakeTime:
+    """A clock that pauses put forward, and nothing else but `spend`. Draws are the middle."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.pauses: list[float] = []
+        self.backoff = Backoff(lambda: self.now, lambda: 0.5, self._sleep)
+
+    async def _sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+        await asyncio.sleep(0)  # noqa: TID251  # a step of the loop, in which others go on
+
+    async def open_counter(self, store: MemoryStore) -> SharedState[Counter]:
+        live = await open_live(store, "counter", Counter, None)
+        return SharedState(live, backoff=self.backoff)
+
+
+async def test_update_goes_on_while_others_keep_committing_first_for_5_seconds() -> None:
+    store, time = BlindStore(), FakeTime()
+    ours, theirs = await time.open_counter(store), await open_counter(store)
+
+    async def lose(draft: Counter) -> None:
+        draft.count = -1
+        await theirs.update(increment)
+
+    with pytest.raises(RevisionConflict) as caught:
+        await ours.update(lose)
+    tries = len(time.pauses) + 2
+    assert caught.value.message == (
+        f"Nothing was changed: another process kept committing first ({tries} tries in 5.0 s). "
+        "Try again when less is going on."
+    )
+    # The second try follows at once. From there on each pause is drawn from a range twice as long.
+    assert time.pauses[:6] == [0.001, 0.002, 0.004, 0.008, 0.016, 0.025]
+    assert set(time.pauses[6:]) == {0.025}
+    assert ours.document == theirs.document == {"count": tries}
+    assert await ours.update(increment) == tries + 1
+
+
+async def test_a_slow_update_is_made_five_times_however_long_that_takes() -> None:
+    store, time = BlindStore(), FakeTime()
+    ours, theirs = await time.open_counter(store), await open_counter(store)
     runs = 0
 
     async def lose(draft: Counter) -> None:
         nonlocal runs
         runs += 1
         draft.count = -1
-        async with theirs.change() as other:
-            other.count += 1
-        # Their own view is behind, too, after our failed attempt has been taken back.
+        time.now += 60
+        await theirs.update(increment)
 
-    with pytest.raises(RevisionConflict):
+    with pytest.raises(RevisionConflict, match=r"\(5 tries in 240\.0 s\)"):
         await ours.update(lose)
     assert runs == 5
-    assert ours.document == theirs.document == {"count": 5}
+
+
+async def test_an_undo_goes_on_while_others_keep_committing_first() -> None:
+    store, time = BlindStore(), FakeTime()
+    ours, theirs = await time.open_counter(store), await open_counter(store)
+    await ours.update(increment, author="agent")
+    before = store.commit
+    lost = 0
+
+    async def commit_second(
+        key: str, expected_revision: int, document: JSONValue, revision: Revision
+    ) -> None:
+        nonlocal lost
+        if revision.reverts is not None and lost < 20:
+            lost += 1
+            await before(key, expected_revision, {"count": 1}, step(expected_revision))
+        await before(key, expected_revision, document, revision)
+
+    store.commit = commit_second  # type: ignore[method-assign]
+    assert (await ours.undo(1)).number == 22
+    await theirs.update(lambda draft: None)
+    assert (lost, ours.document) == (20, {"count": 0})
+
+
+async def test_who_loses_a_race_keeps_its_turn_among_those_who_wait_here() -> None:
+    store, time = BlindStore(), FakeTime()
+    ours, theirs = await time.open_counter(store), await open_counter(store)
+    order: list[str] = []
+
+    async def first(draft: Counter) -> None:
+        order.append("first")
+        draft.count += 1
+        if len(order) < 4:
+            await theirs.update(increment)
+
+    def second(draft: Counter) -> None:
+        order.append("second")
+        draft.count += 1
+
+    async with asyncio.timeout(5):
+        await asyncio.gather(ours.update(first), ours.update(second))
+    assert order == ["first"] * 4 + ["second"]
+    assert ours.document == {"count": 5}
+
+
+@pytest.mark.parametrize("ending", ["cancelled", "closed"])
+async def test_who_is_ended_between_two_tries_gives_the_turn_back(ending: str) -> None:
+    store = BlindStore()
+    pausing = asyncio.Event()
+    going_on = asyncio.Event()
+
+    async def pause(seconds: float) -> None:
+        pausing.set()
+        await going_on.wait()
+
+    registry = StateRegistry(store)
+    other = await registry.open("counter", Counter)
+    live = other._live
+    ours = SharedState[Counter](live, _nothing, backoff=Backoff(sleep=pause))
+    theirs = await open_counter(store)
+
+    async def lose(draft: Counter) -> None:
+        draft.count = -1
+        await theirs.update(increment)
+
+    task = asyncio.create_task(ours.update(lose))
+    async with asyncio.timeout(5):
+        await pausing.wait()
+        if ending == "cancelled":
+            task.cancel()
+        else:
+            await ours.aclose()
+            going_on.set()
+        with pytest.raises(asyncio.CancelledError if ending == "cancelled" else StateClosed):
+            await task
+        assert await other.update(increment) == 3
+    await other.aclose()
+
+
+async def _nothing() -> None:
+    """Let go of a document that others hold."""
 
 
 async def test_change_raises_when_another_process_was_first_and_is_then_up_to_date() -> None:

@@ -41,7 +41,7 @@ JSON_FILE: Final = StoreKind(
     "json_file",
     JSONFileStore,
     "board.json",
-    frozenset({".board.json.lock", ".board.json.tmp"}),
+    frozenset({".board.json.lock", ".board.json.first", ".board.json.tmp"}),
 )
 SQLITE: Final = StoreKind(
     "sqlite",
@@ -52,6 +52,7 @@ SQLITE: Final = StoreKind(
             "state.sqlite3-wal",
             "state.sqlite3-shm",
             ".state.sqlite3.lock",
+            ".state.sqlite3.first",
             ".state.sqlite3.new",
             ".state.sqlite3.new-journal",
             ".state.sqlite3.new-wal",
