@@ -27,6 +27,7 @@ from canvas_provider.errors import (
     StateClosed,
     UnknownAction,
 )
+from canvas_provider.state.document import Change
 from canvas_provider.types import MISSING, JSONValue
 from tests.canvas.conftest import Make
 
