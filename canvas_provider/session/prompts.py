@@ -55,12 +55,15 @@ _WIRE: Final = {
 
 @dataclass(slots=True, eq=False)
 class _Prompt:
-    """A prompt that is followed."""
+    """A prompt that is followed, while its key is held or somebody waits for its end."""
 
     turn: Turn
     sent: "asyncio.Task[str]"
     since: float
     stops: list[Callable[[], None]]
+    key: Key | None
+    waiting: int = 0
+    """How many wait for its end."""
 
     def drop(self) -> None:
         for stop in self.stops:
@@ -109,9 +112,8 @@ class Prompts:
                 f"send_and_wait() inside {handler} would wait for itself, because the agent's turn "
                 "waits for the handler: use send(), and on('assistant.message', ...) for the answer"
             )
-        params = _to_params(prompt, options, panel)
-        key = _to_key(options, panel)
-        followed = self._follow(params, key)
+        followed = self._follow(_to_params(prompt, options, panel), _to_key(options, panel))
+        followed.waiting += 1
         try:
             async with asyncio.timeout(seconds) as limit:
                 await asyncio.shield(followed.sent)
@@ -123,8 +125,8 @@ class Prompts:
                 f"the agent's turn was not over after {seconds:g} s; it goes on"
             ) from None
         finally:
-            if key is None:
-                self._drop(followed)
+            followed.waiting -= 1
+            self._let_go(followed)
 
     def end(self) -> None:
         """Give up on everything: the connection is closed, and with it what was not sent yet."""
@@ -139,16 +141,16 @@ class Prompts:
             if not held.turn.over.done() and now - held.since < HELD:
                 self._keys[key] = held
                 return held
-            self._drop(held)
+            self._let_go(held)
         turn = Turn()
         stops = [self._events.on(kind, turn.hear) for kind in Turn.KINDS]
         sent = asyncio.ensure_future(self._send(turn, params))
-        followed = _Prompt(turn, sent, now, stops)
+        followed = _Prompt(turn, sent, now, stops, key)
         self._followed.add(followed)
         if key is not None:
             self._keys[key] = followed
             if len(self._keys) > KEYS:
-                self._drop(self._keys.pop(next(iter(self._keys))))
+                self._let_go(self._keys.pop(next(iter(self._keys))))
         turn.over.add_done_callback(lambda _: self._drop(followed))
         # Whoever asked may be gone when it fails.
         sent.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -163,12 +165,19 @@ class Prompts:
         turn.accept(message_id)
         return message_id
 
+    def _let_go(self, followed: _Prompt) -> None:
+        """Follow it no longer, unless it still holds its key, or somebody waits for its end."""
+        if not followed.waiting and not self._holds(followed):
+            self._drop(followed)
+
     def _drop(self, followed: _Prompt) -> None:
         followed.drop()
         self._followed.discard(followed)
-        for key, held in tuple(self._keys.items()):
-            if held is followed:
-                del self._keys[key]
+        if followed.key is not None and self._holds(followed):
+            del self._keys[followed.key]
+
+    def _holds(self, followed: _Prompt) -> bool:
+        return followed.key is not None and self._keys.get(followed.key) is followed
 
 
 def _to_key(options: SendOptions, panel: Panel | None) -> Key | None:

@@ -236,6 +236,33 @@ async def test_keys_are_given_up_after_an_hour_and_the_oldest_beyond_their_numbe
         assert set(parts.events._listeners) == {"capabilities.changed"}
 
 
+@pytest.mark.parametrize("cause", ["time", "number"])
+async def test_who_waits_for_a_turn_learns_of_its_end_although_its_key_was_given_up(
+    cause: str,
+) -> None:
+    async with agent() as it, asyncio.timeout(5):
+        now = 0.0
+        parts = it.session._parts
+        prompts = Prompts(parts.request, parts.events, now=lambda: now)
+        clicks = [
+            asyncio.ensure_future(prompts.send_and_wait("x", {"dedupe": "0"}, None, None))
+            for _ in range(2)
+        ]
+        await it.settle()
+        if cause == "time":
+            now = HELD
+            assert await prompts.send("x", {"dedupe": "0"}, None) == "m2"
+        else:
+            for number in range(1, KEYS + 1):
+                await prompts.send("x", {"dedupe": str(number)}, None)
+        it.take_turn(1, "Done.")
+        it.tell("session.idle")
+        replies = await asyncio.gather(*clicks)
+        assert [reply and reply["data"]["content"] for reply in replies] == ["Done."] * 2
+        prompts.end()
+        assert set(parts.events._listeners) == {"capabilities.changed"}
+
+
 async def test_two_panels_hold_two_keys() -> None:
     board = create_canvas(id="c", display_name="C", description="A canvas.")
 
