@@ -8,7 +8,6 @@ What a listener gets is an event, whatever came: see `SessionEvent`.
 """
 
 import asyncio
-import difflib
 import logging
 import re
 from collections import deque
@@ -52,7 +51,8 @@ class Events:
     """The listeners of one session. All of it belongs to the event loop."""
 
     def __init__(self) -> None:
-        self._listeners: dict[str, list[Listener]] = {}
+        self._listeners: dict[str, dict[object, Listener]] = {}
+        """By what stops them: the same function may listen twice."""
         self._heard: set[bytes] = set()
         """The names that are listened to, as they stand on the wire."""
         self._queues: set[_Queue] = set()
@@ -65,17 +65,16 @@ class Events:
         Returns:
             A function that stops it; calling that twice does no harm.
         """
-        listeners = self._listeners.setdefault(event, [])
-        listeners.append(listener)
+        listeners = self._listeners.setdefault(event, {})
         self._heard.add(_encode(event))
 
         def stop() -> None:
-            if listener in listeners:
-                listeners.remove(listener)
+            listeners.pop(stop, None)
             if not listeners and self._listeners.get(event) is listeners:
                 del self._listeners[event]
                 self._heard.discard(_encode(event))
 
+        listeners[stop] = listener
         return stop
 
     def stream(self, names: tuple[str, ...]) -> "EventStream":
@@ -112,7 +111,7 @@ class Events:
         if event is None:
             return
         for name in (event["type"], EVERY_EVENT):
-            for listener in tuple(self._listeners.get(name, ())):
+            for listener in tuple(self._listeners.get(name, {}).values()):
                 self._tell(listener, event)
 
     def end(self) -> None:
@@ -209,6 +208,8 @@ def warn_of_unknown(names: Iterable[str]) -> None:
     known = get_args(EventName)
     for name in names:
         if name not in known and name != EVERY_EVENT and not name.startswith(_UNLISTED):
+            import difflib  # only for those who need the advice
+
             near = difflib.get_close_matches(name, known, 1)
             advice = f"; did you mean {near[0]!r}?" if near else ""
             logger.warning("no session event is known by the name of %r%s", name, advice)

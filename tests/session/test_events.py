@@ -54,6 +54,20 @@ def test_an_event_that_nobody_listens_to_is_not_parsed() -> None:
     assert parsed[1:] == [unwanted]
 
 
+def test_a_function_that_listens_twice_is_stopped_once_per_stop() -> None:
+    heard: list[SessionEvent] = []
+    events = Events()
+    stop, stop_other = events.on("session.idle", heard.append), events.on("*", heard.append)
+    again = events.on("session.idle", heard.append)
+    for _ in range(2):
+        stop()
+        stop_other()
+    events.tell({"event": {"type": "session.idle", "data": {}}})
+    assert len(heard) == 1
+    again()
+    assert events.ignores(body(event("session.idle")))
+
+
 def test_no_request_is_ever_taken_for_an_event_in_whatever_order_its_members_come() -> None:
     """Property test: every order, whitespace, and ids and parameters that look like an event."""
     randomly = random.Random(4)
