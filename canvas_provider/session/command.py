@@ -32,6 +32,10 @@ class CommandContext(NamedTuple):
         """Do what has to be awaited, from a `def` handler, which is in a thread."""
         return self.session.run(coroutine)
 
+    def __repr__(self) -> str:
+        # What a person types is for nobody's log.
+        return f"CommandContext(command_name={self.command_name!r})"
+
 
 class Command:
     """One slash command, field by field as in the Node SDK.

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["Handshake", "begin_on_stdio"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Handshake:
     """A connection on which `connect` and `session.resume` are sent, and their request ids.
 
-    Take the bytes from `connection.data_to_send()`.
+    Take the bytes from `connection.data_to_send()`. No repr: `options` may hold keys of a provider.
     """
 
     session_id: str

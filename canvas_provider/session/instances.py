@@ -57,9 +57,12 @@ Serve = Callable[[Instance], Awaitable[Served]]
 """Puts the page of an instance on the air."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class _Entry:
-    """One instance, its page, and what the runtime was last told about it."""
+    """One instance, its page, and what the runtime was last told about it.
+
+    No repr: it would show the input, and the address with its token.
+    """
 
     instance: Instance
     session: InstanceSession

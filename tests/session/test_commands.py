@@ -1,6 +1,6 @@
 """Slash commands: what is declared, and how a call ends."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -82,3 +82,8 @@ def test_a_handler_that_cannot_be_called_is_refused() -> None:
         Command("x", "X.", lambda: None)  # type: ignore[arg-type,misc]
     with pytest.raises(DeclarationError, match=r"@command\(name='x'\)"):
         command("x")  # type: ignore[call-overload]
+
+
+def test_what_a_person_types_is_in_no_repr() -> None:
+    context = CommandContext(cast(Any, "session"), "/note hunter2", "note", "hunter2")
+    assert repr(context) == "CommandContext(command_name='note')"
