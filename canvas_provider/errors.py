@@ -27,6 +27,7 @@
     └── WireError
         ├── FrameError              bytes that are no frame
         ├── ConnectionClosed        the other side is gone
+        ├── InvalidAnswer           the other side answered something that makes no sense
         └── RemoteError             the other side answered with an error
             └── MethodNotFound
 
@@ -50,6 +51,7 @@ __all__ = [
     "DraftClosed",
     "FrameError",
     "HandlerError",
+    "InvalidAnswer",
     "InvalidInput",
     "InvalidState",
     "JoinError",
@@ -268,6 +270,10 @@ class FrameError(WireError):
 
 class ConnectionClosed(WireError):
     """The other side is gone; a request in flight will get no answer."""
+
+
+class InvalidAnswer(WireError):
+    """The other side answered, but not what its method promises. Names what is wrong, no value."""
 
 
 class RemoteError(WireError):

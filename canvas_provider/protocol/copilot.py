@@ -22,7 +22,6 @@ __all__ = [
     "CanvasCloseParams",
     "CanvasDeclaration",
     "CanvasEvent",
-    "CanvasList",
     "CanvasOpenParams",
     "CanvasOpenResult",
     "CanvasRecorded",
@@ -38,9 +37,7 @@ __all__ = [
     "HostContext",
     "Method",
     "OpenCanvas",
-    "OpenCanvasList",
     "SessionCanvasActionInvokeParams",
-    "SessionCanvasActionInvokeResult",
     "SessionCanvasCloseParams",
     "SessionCanvasOpenParams",
     "SessionCapabilities",
@@ -304,10 +301,6 @@ class DiscoveredCanvas(TypedDict):
     actions: NotRequired[list[ActionDeclaration]]
 
 
-class CanvasList(TypedDict):
-    canvases: list[DiscoveredCanvas]
-
-
 class OpenCanvas(TypedDict):
     instanceId: str
     extensionId: str
@@ -318,10 +311,6 @@ class OpenCanvas(TypedDict):
     status: NotRequired[str]
     url: NotRequired[str]
     input: NotRequired[JSONValue]
-
-
-class OpenCanvasList(TypedDict):
-    openCanvases: list[OpenCanvas]
 
 
 class SessionCanvasOpenParams(TypedDict):
@@ -343,13 +332,6 @@ class SessionCanvasActionInvokeParams(TypedDict):
     instanceId: str
     actionName: str
     input: NotRequired[JSONValue]
-
-
-class SessionCanvasActionInvokeResult(TypedDict):
-    result: NotRequired[JSONValue]
-
-
-# --- Other session methods the canvas runtime uses
 
 
 class SessionLogParams(TypedDict):

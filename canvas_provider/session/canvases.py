@@ -3,27 +3,26 @@
 They also work from inside a handler (observed with Copilot CLI 1.0.102).
 """
 
-from typing import cast
+from typing import Final, cast
 
 from canvas_provider.canvas.handling import current_handling
 from canvas_provider.canvas.results import to_json_value
-from canvas_provider.protocol.copilot import (
-    CanvasList,
-    DiscoveredCanvas,
-    Method,
-    OpenCanvas,
-    OpenCanvasList,
-    SessionCanvasActionInvokeResult,
-)
+from canvas_provider.errors import InvalidAnswer
+from canvas_provider.protocol.copilot import DiscoveredCanvas, Method, OpenCanvas
 from canvas_provider.types import MISSING, JSONObject, JSONValue, Missing
 from canvas_provider.wire.peer import Peer
 
 __all__ = ["SessionCanvases"]
 
+_DECLARED: Final = ("extensionId", "canvasId")
+_OPENED: Final = ("instanceId", "extensionId", "canvasId")
+"""What identifies a canvas and an instance: without it, an answer is none."""
+
 
 class SessionCanvases:
     """Every method raises `RemoteError` with the runtime's text if it refuses.
 
+    `InvalidAnswer` is for a runtime that answers what identifies no canvas or instance.
     Inputs are made JSON as results are; what JSON cannot carry raises `NotJSON`. Left out, `input`
     is absent on the wire; `None` is sent as null, which is no object.
     """
@@ -35,7 +34,8 @@ class SessionCanvases:
     async def list_open(self) -> list[OpenCanvas]:
         """Return the open instances whose provider is connected."""
         result = await self._request(Method.SESSION_CANVAS_LIST_OPEN, {})
-        return cast(OpenCanvasList, result)["openCanvases"]
+        found = _list(result, "openCanvases", _OPENED, Method.SESSION_CANVAS_LIST_OPEN)
+        return cast("list[OpenCanvas]", found)
 
     async def open(
         self,
@@ -56,7 +56,8 @@ class SessionCanvases:
             params["extensionId"] = extension_id
         if input is not MISSING:
             params["input"] = to_json_value(input)
-        return cast(OpenCanvas, await self._request(Method.SESSION_CANVAS_OPEN, params))
+        opened = await self._request(Method.SESSION_CANVAS_OPEN, params)
+        return cast(OpenCanvas, _check(opened, _OPENED, Method.SESSION_CANVAS_OPEN))
 
     async def close(self, instance_id: str) -> None:
         """Close an instance for good: its provider's `on_close` runs first.
@@ -82,14 +83,36 @@ class SessionCanvases:
         if input is not MISSING:
             params["input"] = to_json_value(input)
         result = await self._request(Method.SESSION_CANVAS_ACTION_INVOKE, params)
-        return cast(SessionCanvasActionInvokeResult, result).get("result")
+        return _check(result, (), Method.SESSION_CANVAS_ACTION_INVOKE).get("result")
 
     # Last: from here on `list` is no longer the type.
 
     async def list(self) -> list[DiscoveredCanvas]:
         """Return what is declared, by us and by others."""
         result = await self._request(Method.SESSION_CANVAS_LIST, {})
-        return cast(CanvasList, result)["canvases"]
+        found = _list(result, "canvases", _DECLARED, Method.SESSION_CANVAS_LIST)
+        return cast("list[DiscoveredCanvas]", found)
 
     async def _request(self, method: Method, params: JSONObject) -> JSONValue:
         return await self._peer.request(method, {"sessionId": self._session_id, **params})
+
+
+def _list(result: JSONValue, name: str, texts: tuple[str, ...], method: Method) -> list[JSONObject]:
+    found = _check(result, (), method).get(name)
+    if not isinstance(found, list):
+        raise InvalidAnswer(f"{method} answered no list {name!r}")
+    return [_check(each, texts, method) for each in found]
+
+
+def _check(value: JSONValue, texts: tuple[str, ...], method: Method) -> JSONObject:
+    """Return an object that has these fields, each a text.
+
+    Raises:
+        InvalidAnswer: it is none.
+    """
+    if not isinstance(value, dict):
+        raise InvalidAnswer(f"{method} answered no object")
+    for name in texts:
+        if not isinstance(value.get(name), str):
+            raise InvalidAnswer(f"{method} answered without {name!r}, a text")
+    return value

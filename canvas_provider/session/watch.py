@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection
 from typing import Final, Protocol
 
-from canvas_provider.errors import ConnectionClosed, RemoteError
+from canvas_provider.errors import WireError
 
 __all__ = ["Clock", "ListingWatch", "PageWatch"]
 
@@ -79,7 +79,7 @@ class ListingWatch:
                 LISTED_AFTER,
             )
             await self._declare()
-        except (RemoteError, ConnectionClosed) as error:
+        except WireError as error:
             logger.warning("the canvases could not be declared again: %s", error)
 
 

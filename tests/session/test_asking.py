@@ -15,7 +15,7 @@ from canvas_provider import (
     create_canvas,
 )
 from canvas_provider.canvas.declaration import Canvas
-from canvas_provider.errors import ConnectionClosed, RemoteError, Unsupported
+from canvas_provider.errors import ConnectionClosed, InvalidAnswer, RemoteError, Unsupported
 from canvas_provider.protocol.events import SessionEvent
 from canvas_provider.session.session import Session
 from canvas_provider.types import JSONObject, JSONValue
@@ -108,6 +108,27 @@ async def test_answers_that_make_no_sense_become_empty_ones() -> None:
         assert await session.extensions.list() == []
         assert await session.set_auto_tier(None) == {}
         assert await session.ui.elicitation("x", {}) == {"action": "cancel"}
+
+
+@pytest.mark.parametrize(
+    "answered",
+    [None, 5, {}, [], {"canvases": 5, "openCanvases": {}, "canvasId": 7},
+     {"canvases": [5], "openCanvases": [{"canvasId": "c"}], "canvasId": "c"}],
+)  # fmt: skip
+async def test_an_answer_that_names_no_canvas_is_an_error_that_says_so(answered: JSONValue) -> None:
+    async def answer(method: str, params: JSONObject) -> JSONValue:
+        return answered
+
+    async with host(answer) as (session, _):
+        with pytest.raises(InvalidAnswer, match=r"^session\.canvas\.list answered"):
+            await session.canvas.list()
+        with pytest.raises(InvalidAnswer, match=r"^session\.canvas\.listOpen answered"):
+            await session.canvas.list_open()
+        with pytest.raises(InvalidAnswer, match=r"^session\.canvas\.open answered"):
+            await session.canvas.open("c", "p")
+        if not isinstance(answered, dict):
+            with pytest.raises(InvalidAnswer, match="invoke answered no object"):
+                await session.canvas.invoke("p", "act")
 
 
 # --- Dialogs

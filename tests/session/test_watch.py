@@ -54,7 +54,7 @@ class Host:
     """A runtime that lists what it likes."""
 
     def __init__(self, listed: list[str], *, canvases: bool = True) -> None:
-        self.listed = listed
+        self.listed: JSONValue = [{"extensionId": EXTENSION, "canvasId": each} for each in listed]
         self.declared: list[JSONValue] = []
         self.canvases = canvases
         self.asked: list[str] = []
@@ -69,7 +69,7 @@ class Host:
         self.asked.append(method)
         self.news.set()
         if method == "session.canvas.list":
-            return {"canvases": [{"canvasId": each} for each in self.listed]}
+            return {"canvases": self.listed}
         if method == "session.resume":
             self.declared.append(params)
             if self.refuses:
@@ -128,6 +128,18 @@ async def test_canvases_that_are_not_listed_are_declared_again_once_and_one_line
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert "does not list 'b' 5 s after this extension joined" in record.getMessage()
+
+
+@pytest.mark.parametrize("listed", [None, 7, ["a"], [{}], [{"canvasId": 7}]])
+async def test_a_list_that_makes_no_sense_is_logged_and_no_more(
+    listed: JSONValue, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Host([]) as host:
+        host.listed = listed
+        await host.pass_and_settle(LISTED_AFTER)
+        assert await host.session.log("still here") == ""
+    (record,) = caplog.records
+    assert "could not be declared again: session.canvas.list answered" in record.getMessage()
 
 
 async def test_a_declaration_that_is_refused_then_is_logged_and_no_more(
