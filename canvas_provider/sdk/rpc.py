@@ -9,18 +9,16 @@ import re
 import typing
 from enum import Enum
 from functools import cache
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from copilot import CopilotSession
 
 from canvas_provider.errors import MethodNotFound, RemoteError
 from canvas_provider.protocol.copilot import Method
 from canvas_provider.types import JSONObject, JSONValue
+from canvas_provider.wire.connection import INTERNAL_ERROR, INVALID_PARAMS
 
 __all__ = ["request"]
-
-INVALID_PARAMS: Final = -32602
-INTERNAL_ERROR: Final = -32603
 
 
 async def request(session: CopilotSession, method: str, params: JSONObject) -> JSONValue:

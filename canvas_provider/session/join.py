@@ -36,10 +36,26 @@ def join_session(
     program is not in `wait_closed` then, it is ended too, by `SystemExit`: Copilot waits for its
     exit.
 
-    Besides canvases it takes `tools`, `commands`, `requested_environment_variables`, `on_event`,
-    `disable_resume` and `options`; `JoinOptions` says what each is. With a tool that has
-    `skip_permission`, and with requested variables, Copilot asks the user while the extension
-    loads.
+    **Approval** means that Copilot asks the user while the extension loads. Refused, the join
+    raises `JoinError`, and nothing of the extension is there.
+
+    Args:
+        canvases: what `create_canvas` returned.
+        tools: functions for the agent (`@tool`). Approval for those with `skip_permission`.
+        hooks: `Hooks(on_pre_tool_use=…, …)`, called at fixed points of a session. Approval.
+        commands: slash commands for the person (`@command`).
+        on_permission_request: decides about what the agent asks permission for. Approval.
+        on_user_input_request: answers the agent's questions (`ask_user`).
+        on_elicitation_request: answers forms, of MCP servers, of the agent and of extensions.
+        on_exit_plan_mode_request: decides whether a plan is carried out.
+        on_auto_mode_switch_request: decides whether to go on with another model.
+        on_mcp_auth_request: gives tokens for MCP servers.
+        requested_environment_variables: names of variables that Copilot keeps from extensions;
+            granted ones are in `os.environ` when this returns. Approval.
+        on_event: called with each event of the session, from the first byte on.
+        disable_resume: True (the default) sends no `session.resume` event to the session.
+        options: further parameters of `session.resume`, by their wire names; `JoinOptions` says
+            more of each.
 
     Raises:
         JoinError: not started by Copilot, or Copilot or its user refused. Let it end the process

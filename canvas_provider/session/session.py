@@ -35,6 +35,7 @@ from canvas_provider.session.instances import Instances, Served
 from canvas_provider.session.view import InstanceSession
 from canvas_provider.session.watch import Clock, ListingWatch, PageWatch
 from canvas_provider.types import JSONObject, JSONValue, Missing
+from canvas_provider.wire.connection import INTERNAL_ERROR, INVALID_PARAMS
 from canvas_provider.wire.peer import Peer
 from canvas_provider.wire.transports import Transport
 
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
 __all__ = ["Session", "WebStack"]
 
 logger = logging.getLogger("canvas_provider.session")
-
-INTERNAL_ERROR: Final = -32603
-INVALID_PARAMS: Final = -32602
 
 _CALL_FIELDS: Final = {
     Method.CANVAS_OPEN: ("instanceId", "canvasId", "extensionId", "sessionId"),
@@ -147,41 +145,55 @@ class Session(SessionAPI):
         resumed = self._peer.response_to(self._handshake.resume_id)
         # In the order of messages: an open right behind the answer is none that restores.
         resumed.add_done_callback(self._note_resumed)
-        # Both, or the error of the one nobody looked at would be reported as forgotten.
-        await asyncio.wait((connected, resumed))
         try:
-            connected.result()
-            answer = resumed.result()
-            result = cast(SessionResumeResult, answer if isinstance(answer, dict) else {})
-            self._take_environment(result)
-            self._parts.facts.join(result)
-            self._listing = ListingWatch(
-                self._handshake.canvases,
-                list_ids=self._list_ids,
-                declare=self._declare_again,
-                clock=self._clock,
-            )
-        except RemoteError as error:
+            # Both, or the error of the one nobody looked at would be reported as forgotten.
+            answer = (await asyncio.gather(connected, resumed))[1]
+            self._take_in(cast(SessionResumeResult, answer if isinstance(answer, dict) else {}))
+            if self._callbacks is not None:
+                await self._callbacks.joined()
+        except BaseException as error:
             await self.aclose()
-            raise JoinError(f"Copilot refused this extension: {error.message}") from None
-        except ConnectionClosed:
-            await self.aclose()
-            raise JoinError("the connection to Copilot closed before the join was done") from None
-        if self._callbacks is not None:
-            await self._callbacks.joined()
+            if isinstance(error, RemoteError):
+                text = f"Copilot refused this extension: {error.message}"
+                raise JoinError(text) from None
+            if isinstance(error, ConnectionClosed):
+                text = "the connection to Copilot closed before the join was done"
+                raise JoinError(text) from None
+            raise
 
     def _note_resumed(self, _: object) -> None:
         self._is_resumed = True
 
+    def _take_in(self, resumed: SessionResumeResult) -> None:
+        self._take_environment(resumed)
+        self._parts.facts.join(resumed)
+        self._listing = ListingWatch(
+            self._handshake.canvases,
+            list_ids=self._list_ids,
+            declare=self._declare_again,
+            clock=self._clock,
+        )
+
     def _take_environment(self, resumed: SessionResumeResult) -> None:
-        """Put what was granted where the program looks for it, and nowhere else."""
+        """Put what was granted where the program looks for it, and nowhere else.
+
+        Raises:
+            JoinError: the system cannot hold it; the text names the variable, not the value.
+        """
         granted: object = resumed.get("grantedEnvironmentVariables")
         contributions = self._handshake.contributions
         if contributions is None or not isinstance(granted, dict):
             return
         for name in contributions.environment:
-            if isinstance(value := granted.get(name), str):
+            if not isinstance(value := granted.get(name), str):
+                continue
+            try:
                 os.environ[name] = value
+            except (ValueError, OSError):
+                raise JoinError(
+                    f"Copilot granted a value of {name} that no environment can hold, such as a "
+                    "text with a NUL in it: set the variable to another one"
+                ) from None
 
     async def wait_closed(self) -> None:
         """Return when the session has ended and everything of ours is stored and closed."""

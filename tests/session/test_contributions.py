@@ -1,5 +1,7 @@
 """What a join takes besides canvases and callables."""
 
+import asyncio
+import json
 import logging
 import os
 from typing import Any
@@ -11,8 +13,12 @@ from canvas_provider.config import Settings
 from canvas_provider.errors import RemoteError
 from canvas_provider.session.contributions import Contributions
 from canvas_provider.session.handshake import Handshake
-from tests.support.contributions import FakeRuntime, contributing
-from tests.support.sessions import joined
+from canvas_provider.types import JSONObject, JSONValue
+from canvas_provider.wire.connection import Connection
+from canvas_provider.wire.peer import Peer
+from canvas_provider.wire.transports import memory_pair
+from tests.support.contributions import SESSION, FakeRuntime, contributing
+from tests.support.sessions import NoWeb, joined
 
 SECRET = "CANVAS_TEST_SECRET"
 
@@ -51,6 +57,48 @@ async def test_a_grant_of_another_shape_sets_nothing(environment: None, granted:
 
     async with contributing(prepare=grant, requested_environment_variables=[SECRET]):
         assert SECRET not in os.environ
+
+
+@pytest.mark.parametrize("value", ["hush\0", "hush\ud800"])
+async def test_a_value_that_no_environment_can_hold_is_a_join_error_that_names_it(
+    environment: None, value: str
+) -> None:
+    def dumps(message: JSONValue) -> bytes:
+        return json.dumps(message).encode()  # as JavaScript does, with half of a surrogate pair
+
+    runtime = FakeRuntime()
+    runtime.joining = {"grantedEnvironmentVariables": {SECRET: value}}
+    contributions = Contributions(requested_environment_variables=[SECRET])
+    handshake = Handshake.begin([], contributions, session_id=SESSION, settings=Settings())
+    ours, theirs = memory_pair()
+    runtime.peer = Peer(theirs, on_request=runtime.serve, connection=Connection(dumps=dumps))
+    runtime.peer.start()
+    session = Session(handshake, ours, NoWeb())
+    with pytest.raises(JoinError, match=f"granted a value of {SECRET} that") as raised:
+        await session.join()
+    assert "hush" not in str(raised.value)
+    assert raised.value.__suppress_context__
+    assert session.closed
+    assert SECRET not in os.environ
+    await runtime.peer.aclose()
+
+
+async def test_a_join_that_is_cancelled_leaves_no_session_open() -> None:
+    async def never(method: str, params: JSONObject) -> JSONValue:
+        await asyncio.Event().wait()
+        return None
+
+    contributions = Contributions(requested_environment_variables=[SECRET])
+    handshake = Handshake.begin([], contributions, session_id=SESSION, settings=Settings())
+    ours, theirs = memory_pair()
+    peer = Peer(theirs, on_request=never)
+    peer.start()
+    session = Session(handshake, ours, NoWeb())
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await session.join()
+    assert session.closed
+    await peer.aclose()
 
 
 async def test_a_denial_is_a_join_error() -> None:
