@@ -28,6 +28,7 @@ class Provider:
     peer: Peer
     joined: asyncio.Event
     stderr: bytearray = field(default_factory=bytearray)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
     _reading: asyncio.Task[None] | None = None
 
     async def open(self, instance_id: str = "b1", canvas_id: str = "board") -> JSONObject:
@@ -59,6 +60,13 @@ class Provider:
 
     def errors(self) -> str:
         return self.stderr.decode()
+
+    async def said(self, text: str) -> None:
+        """Wait until this is on stderr."""
+        async with asyncio.timeout(10):
+            while text not in self.errors():
+                self.news.clear()
+                await self.news.wait()
 
     async def _call(self, method: str, **fields: JSONValue) -> JSONValue:
         params = {"sessionId": "s-1", "extensionId": "project:board", **fields}
@@ -92,12 +100,11 @@ async def provider(
     os.close(write_out)
     peer = Peer(PipeTransport(read_out, write_in), on_request=on_request)
     it = Provider(process, peer, joined)
-    it._reading = asyncio.ensure_future(_read(process, it.stderr))
+    it._reading = asyncio.ensure_future(_read(it))
     peer.start()
     try:
         if join:
-            async with asyncio.timeout(20):
-                await joined.wait()
+            await _join(it)
         yield it
     finally:
         if process.returncode is None:
@@ -107,7 +114,19 @@ async def provider(
         await it._reading
 
 
-async def _read(process: asyncio.subprocess.Process, into: bytearray) -> None:
-    assert process.stderr is not None
-    while chunk := await process.stderr.read(65536):
-        into += chunk
+async def _join(it: Provider) -> None:
+    """Wait until it has joined; say at once what it says if it ends instead."""
+    waiting = [asyncio.ensure_future(it.joined.wait()), asyncio.ensure_future(it.process.wait())]
+    try:
+        await asyncio.wait(waiting, timeout=20, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in waiting:
+            one.cancel()
+    assert it.joined.is_set(), f"the extension has not joined: {it.errors()}"
+
+
+async def _read(it: Provider) -> None:
+    assert it.process.stderr is not None
+    while chunk := await it.process.stderr.read(65536):
+        it.stderr += chunk
+        it.news.set()
