@@ -9,6 +9,7 @@ import asyncio
 import inspect
 import logging
 import secrets
+import signal
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -89,13 +90,16 @@ async def _call(
 def is_failure(error: BaseException) -> bool:
     """Say whether `error`, raised in this task, is a failure of the author's code.
 
-    Beside every `Exception` that is a `sys.exit()`, which argument parsers call, and the
-    cancellation of something that the code waited for. What is not: the cancellation of the task
-    itself, and a Ctrl-C.
+    Beside every `Exception` that is a `sys.exit()`, which argument parsers call, the cancellation
+    of something that the code waited for, and a `KeyboardInterrupt` that the code raised itself.
+    What is not: the cancellation of the task itself, and a Ctrl-C. For that one there is somebody
+    who ends the program in order, as asyncio and we do, except where Python's own handler stands.
     """
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
-        return task is not None and not task.cancelling()
+        return task is None or not task.cancelling()
+    if isinstance(error, KeyboardInterrupt):
+        return signal.getsignal(signal.SIGINT) is not signal.default_int_handler
     return isinstance(error, (Exception, SystemExit, BaseExceptionGroup))
 
 

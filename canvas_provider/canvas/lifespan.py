@@ -9,6 +9,8 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+from canvas_provider.canvas.dispatch import is_failure
+
 __all__ = ["LifespanTask"]
 
 
@@ -59,6 +61,8 @@ class LifespanTask:
             async with self._create() as self.resources:
                 self._entered.set()
                 await self._left.wait()
-        except SystemExit as error:
+        except (SystemExit, KeyboardInterrupt) as error:
+            if not is_failure(error):
+                raise
             # As it is, it would end the event loop: this is a task of its own.
-            raise RuntimeError("the lifespan raised SystemExit") from error
+            raise RuntimeError(f"the lifespan raised {type(error).__name__}") from error

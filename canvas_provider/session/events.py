@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from types import NoneType
 from typing import Any, Final, Self, cast, get_args
 
+from canvas_provider.canvas.dispatch import is_failure
 from canvas_provider.protocol.events import EventName, SessionEvent
 from canvas_provider.types import JSONValue
 
@@ -123,7 +124,9 @@ class Events:
     def _tell(self, listener: Listener, event: SessionEvent) -> None:
         try:
             outcome = listener(event)
-        except (Exception, SystemExit):
+        except BaseException as error:
+            if not is_failure(error):
+                raise
             logger.exception("a listener for %s failed", event["type"])
             return
         if asyncio.iscoroutine(outcome):
@@ -218,7 +221,9 @@ def warn_of_unknown(names: Iterable[str]) -> None:
 async def _listen(outcome: Coroutine[Any, Any, object], kind: str) -> None:
     try:
         await outcome
-    except (Exception, SystemExit):
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         logger.exception("a listener for %s failed", kind)
 
 

@@ -2,8 +2,9 @@
 
 import argparse
 import asyncio
+import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -39,9 +40,18 @@ def _interrupt() -> None:
     raise KeyboardInterrupt
 
 
-FAILURES = [_parse, _exit, _cancelled, _group, _stop]
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Somebody waits for a Ctrl-C, as in each program that asyncio or Copilot has started."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
+FAILURES = [_parse, _exit, _cancelled, _group, _stop, _interrupt]
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("fail", FAILURES)
 @pytest.mark.parametrize("author", ["agent", "person"])
 async def test_an_async_handler_may_raise_anything(
@@ -67,7 +77,8 @@ async def test_an_async_handler_may_raise_anything(
     await _refuse_all(await make.opened(canvas), author)
 
 
-@pytest.mark.parametrize("fail", [*FAILURES, _interrupt])
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize("fail", FAILURES)
 async def test_a_def_handler_may_raise_anything(make: Make, fail: Callable[[], None]) -> None:
     canvas = make.canvas(state=dict)
 
@@ -101,6 +112,23 @@ async def _refuse_all(instance: Instance, author: Any) -> None:
     assert instance.state.document == {"kept": True}
 
 
+async def test_a_ctrl_c_that_nobody_else_takes_notice_of_ends_the_program(make: Make) -> None:
+    """Python's own handler raises it wherever the program is, also in an author's code."""
+    canvas = make.canvas()
+
+    @canvas.action
+    async def work() -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    instance = await make.opened(canvas)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            await instance.invoke("work", author="agent")
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 async def test_waiting_for_something_that_was_cancelled_is_a_failure_too(make: Make) -> None:
     canvas = make.canvas()
 
@@ -132,6 +160,7 @@ async def test_a_cancelled_call_stays_cancelled(make: Make) -> None:
         await call
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("fail", FAILURES)
 async def test_opening_and_closing_may_raise_anything(make: Make, fail: Callable[[], None]) -> None:
     failing = "on_open"
