@@ -31,9 +31,23 @@ class Site:
     def refuse(self, message: str, field: str | None = None) -> DeclarationError:
         return DeclarationError(message, canvas=self.canvas, action=self.action, field=field)
 
-    def is_context(self, annotation: Any) -> bool:
-        """Whether a parameter so annotated gets the context."""
-        return annotation is self.context or get_origin(annotation) is self.context
+    def is_context(self, annotation: Any, name: str) -> bool:
+        """Whether a parameter so annotated gets the context.
+
+        Raises:
+            DeclarationError: it is the context of another kind of declaration.
+        """
+        kind = get_origin(annotation) or annotation
+        if kind is self.context:
+            return True
+        sites: list[type[Site]] = [Site, *Site.__subclasses__()]
+        for other in sites:
+            if kind is other.context:
+                raise self.refuse(
+                    f"is the context of {other.decorator}: write `{name}: {self.context.__name__}`",
+                    name,
+                )
+        return False
 
 
 class Resolver:

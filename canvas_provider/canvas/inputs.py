@@ -60,7 +60,7 @@ def read_input(
     """Read one parameter; refuse what would not be what it looks like."""
     name = parameter.name
     options = get_args(annotation)
-    if any(site.is_context(option) or is_state(option, state_type) for option in options):
+    if any(site.is_context(option, name) or is_state(option, state_type) for option in options):
         raise site.refuse("is always given: drop everything but the type itself", name)
     for one in metadata:
         if _is_field(one) and _sets_name_or_default(one):

@@ -80,7 +80,8 @@ def compile_long_form(handler: Any, schema: JSONValue, *, site: Site, subject: s
     """Plan a handler that takes one argument, the context. The schema must compile."""
     _refuse_uncallable(handler, site)
     try:
-        inspect.signature(handler).bind(object())
+        signature = inspect.signature(handler)
+        signature.bind(object())
     except TypeError:
         raise site.refuse(
             "its handler is called with one argument, the context: write `async def handler(ctx)`, "
@@ -89,6 +90,9 @@ def compile_long_form(handler: Any, schema: JSONValue, *, site: Site, subject: s
         ) from None
     except ValueError:
         pass  # some built-in callables have no signature
+    else:
+        for parameter in signature.parameters.values():
+            site.is_context(parameter.annotation, parameter.name)
     declared, checked = _widen(schema)
     return Plan(handler, declared, Validator(checked, subject))
 
@@ -132,7 +136,7 @@ def compile_typed(
     context = draft = None
     for parameter in parameters.values():
         annotation, metadata = resolve(parameter)
-        if site.is_context(annotation):
+        if site.is_context(annotation, parameter.name):
             context = _only(context, parameter.name, "context", site)
         elif is_state(annotation, state_type):
             draft = _only(draft, parameter.name, "open change of the state", site)

@@ -18,6 +18,7 @@ from canvas_provider.canvas.action import Action
 from canvas_provider.canvas.context import CanvasContext, Opened
 from canvas_provider.canvas.declaration import Canvas, Route, create_canvas
 from canvas_provider.errors import DeclarationError
+from canvas_provider.session.tool import ToolContext
 from canvas_provider.testing import open_canvas
 from canvas_provider.types import JSONObject, JSONValue
 
@@ -531,6 +532,8 @@ def two_boards(a: Board, b: Board) -> None: ...
 def two_contexts(a: CanvasContext, b: CanvasContext) -> None: ...
 def maybe_board(board: Board | None) -> None: ...
 def maybe_context(context: CanvasContext | None) -> None: ...
+def of_a_tool(ctx: ToolContext) -> None: ...
+def maybe_of_a_tool(ctx: ToolContext | None) -> None: ...
 def wrong_default(n: int = "a") -> None: ...  # type: ignore[assignment]
 def none_default(n: int = None) -> None: ...  # type: ignore[assignment]
 def field_default(n: int = Field(3)) -> None: ...
@@ -557,6 +560,8 @@ SIGNATURES: list[tuple[Any, str | None, str]] = [
     (two_contexts, "b", "keep one"),
     (maybe_board, "board", "always given"),
     (maybe_context, "context", "always given"),
+    (of_a_tool, "ctx", "is the context of @tool: write `ctx: CanvasContext`"),
+    (maybe_of_a_tool, "ctx", "is the context of @tool: write `ctx: CanvasContext`"),
     (wrong_default, "n", "does not fit its type"),
     (none_default, "n", "`... | None = None`"),
     (field_default, "n", "Annotated"),

@@ -4,7 +4,14 @@ from typing import Any, cast
 
 import pytest
 
-from canvas_provider import CanvasError, Command, CommandContext, DeclarationError, command
+from canvas_provider import (
+    CanvasContext,
+    CanvasError,
+    Command,
+    CommandContext,
+    DeclarationError,
+    command,
+)
 from canvas_provider.types import JSONObject
 from tests.support.contributions import FakeRuntime, contributing
 
@@ -80,6 +87,11 @@ def test_a_name_is_one_word(name: Any) -> None:
 def test_a_handler_that_cannot_be_called_is_refused() -> None:
     with pytest.raises(DeclarationError, match="command 'x', field 'handler'"):
         Command("x", "X.", lambda: None)  # type: ignore[arg-type,misc]
+
+    async def misled(ctx: CanvasContext) -> None: ...
+
+    with pytest.raises(DeclarationError, match="field 'ctx'.*write `ctx: CommandContext`"):
+        Command("x", "X.", misled)  # type: ignore[arg-type]
     with pytest.raises(DeclarationError, match=r"@command\(name='x'\)"):
         command("x")  # type: ignore[call-overload]
 
