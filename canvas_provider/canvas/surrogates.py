@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from canvas_provider.types import JSONValue
 
-__all__ = ["HalfPair", "find_half_pair"]
+__all__ = ["HalfPair", "find_half_pair", "to_unicode"]
 
 
 class HalfPair(NamedTuple):
@@ -40,5 +40,14 @@ def find_half_pair(value: JSONValue) -> HalfPair | None:
     return None
 
 
+def to_unicode(text: str) -> str:
+    """Return text that can be sent: each half of a pair is a `?` in it."""
+    return text.encode(errors="replace").decode()
+
+
 def _is_half(text: str) -> bool:
-    return not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False

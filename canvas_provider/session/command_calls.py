@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from canvas_provider.canvas.dispatch import is_failure, translate
+from canvas_provider.canvas.surrogates import to_unicode
 from canvas_provider.protocol.copilot import ContributionEvent, Method
 from canvas_provider.session.command import Command, CommandContext
 from canvas_provider.session.runner import Runner
@@ -42,5 +43,5 @@ class CommandCalls:
         except BaseException as error:
             if not is_failure(error):
                 raise
-            answer["error"] = translate(error, f'command "/{command.name}"').message
+            answer["error"] = to_unicode(translate(error, f'command "/{command.name}"').message)
         await self._runner.reply(Method.SESSION_COMMANDS_ANSWER, answer)

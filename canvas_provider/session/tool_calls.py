@@ -13,6 +13,7 @@ from canvas_provider.canvas.dispatch import is_failure, run_plan, translate
 from canvas_provider.canvas.handling import Handling
 from canvas_provider.canvas.results import ToolResult, to_json_value
 from canvas_provider.canvas.signature import Plan
+from canvas_provider.canvas.surrogates import find_half_pair, to_unicode
 from canvas_provider.errors import CanvasError
 from canvas_provider.protocol.copilot import ContributionEvent, Method
 from canvas_provider.session.runner import Runner
@@ -62,7 +63,8 @@ class ToolCalls:
 
     async def _call(self, tool: Tool, plan: Plan, data: JSONObject) -> JSONValue:
         given = data.get("arguments")
-        checked: Any = {} if given is None else given
+        # Half of a surrogate pair in it could be neither stored nor sent: no input has it.
+        checked: Any = {} if given is None else find_half_pair(given) or given
         context = ToolContext(
             self._runner.session,
             _text(data, "toolCallId") or "",
@@ -96,7 +98,7 @@ def _to_result(value: object) -> JSONValue:
 
 
 def _failure(error: CanvasError) -> JSONValue:
-    return cast(JSONValue, ToolResult(error.message, failed=True).to_wire())
+    return cast(JSONValue, ToolResult(to_unicode(error.message), failed=True).to_wire())
 
 
 def _text(data: JSONObject, name: str) -> str | None:

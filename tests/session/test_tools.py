@@ -1,7 +1,10 @@
 """Tools: what is declared, and what the model gets to read of a call."""
 
 import asyncio
+import json
 import logging
+import signal
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -9,7 +12,9 @@ import pytest
 from pydantic import BaseModel
 
 from canvas_provider import (
+    CanvasContext,
     CanvasError,
+    CommandContext,
     DeclarationError,
     Tool,
     ToolContext,
@@ -173,6 +178,15 @@ async def test_results_are_text_json_or_a_tool_result() -> None:
         }
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Somebody waits for a Ctrl-C, as in each program that asyncio or Copilot has started."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 async def test_errors_on_purpose_are_told_and_others_leak_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -180,6 +194,7 @@ async def test_errors_on_purpose_are_told_and_others_leak_nothing(
         CanvasError("locked", "It is locked."),
         ValueError("it is hunter"),
         SystemExit(3),
+        KeyboardInterrupt("it is hunter"),
     ]
 
     @tool
@@ -194,13 +209,40 @@ async def test_errors_on_purpose_are_told_and_others_leak_nothing(
 
     async with contributing(tools=[fail, answer_nan]) as (runtime, _):
         assert await runtime.call_tool("fail") == _failed("It is locked.")
-        for _ in range(2):
+        while errors:
             result: Any = await runtime.call_tool("fail")
             assert result["resultType"] == "failure"
             assert "hunter" not in str(result)
             reference = result["textResultForLlm"].split()[-1].strip(".")
             assert reference in caplog.text
         assert "JSON cannot carry" in str(await runtime.call_tool("answer_nan"))
+
+
+async def test_text_that_is_not_unicode_is_refused_and_told() -> None:
+    """A JavaScript runtime can well send half of a surrogate pair; nothing can store or send it."""
+    called: list[object] = []
+
+    @tool
+    async def note(texts: list[str]) -> None:
+        """Note."""
+        called.append(texts)
+        raise CanvasError("no_file", f"There is no file {texts[0]}\udcff.")
+
+    async def take(ctx: ToolContext) -> None:
+        called.append(ctx.arguments)
+
+    async with contributing(tools=[note, Tool("take", handler=take)]) as (runtime, _):
+        runtime.peer._connection.dumps = lambda message: json.dumps(message).encode()
+        arguments: Any = {"texts": ["a", "b\ud800"]}
+        for name in ("note", "take"):
+            result = await runtime.call_tool(name, arguments)
+            assert result == _failed(
+                f'Invalid input for tool "{name}": /texts/1: is text with half of a surrogate '
+                "pair, which is not Unicode."
+            )
+        assert called == []
+        told = await runtime.call_tool("note", {"texts": ["a"]})
+        assert told == _failed("There is no file a?.")
 
 
 async def test_a_plain_function_runs_in_a_thread() -> None:
@@ -281,8 +323,19 @@ def test_what_cannot_work_is_refused_with_the_tool_and_the_field() -> None:
 
     async def silent(thing: str) -> None: ...
 
+    async def misled(context: CanvasContext[Any]) -> None:
+        """Misled."""
+
+    async def misled_too(context: CommandContext) -> None:
+        """Misled."""
+
     with pytest.raises(DeclarationError, match=r"tool 'unknown', field 'thing'.*ToolContext"):
         tool(unknown)
+    for function in (misled, misled_too):
+        with pytest.raises(DeclarationError, match="write `context: ToolContext`"):
+            tool(function)
+        with pytest.raises(DeclarationError, match="field 'context'.*write `context: ToolContext`"):
+            Tool("x", handler=function)  # type: ignore[arg-type]
     with pytest.raises(DeclarationError, match="tool 'silent', field 'description'"):
         tool(silent)
     with pytest.raises(DeclarationError, match="tool 'x', field 'parameters'.*draft-07"):
