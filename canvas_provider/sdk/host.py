@@ -9,6 +9,7 @@ Checked with github-copilot-sdk 1.0.27.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NotRequired, Self, TypedDict, cast
 
@@ -36,12 +37,26 @@ from canvas_provider.session.handshake import Handshake
 from canvas_provider.session.session import Session
 from canvas_provider.types import JSONObject, JSONValue
 from canvas_provider.web.loopback import LoopbackWeb
+from canvas_provider.wire.connection import INTERNAL_ERROR
 from canvas_provider.wire.peer import Peer
 from canvas_provider.wire.transports import memory_pair
 
 __all__ = ["CanvasHost", "SessionOptions"]
 
 DEFAULT_ID: Final = "app:canvas-provider"
+
+WARNED_AFTER: Final = 5.0
+"""Seconds from a session's first canvas until a log line says that the app has not attached it."""
+
+REFUSED_AFTER: Final = 30.0
+"""Seconds that what a handler asks of its session waits for `attach`. Restoring may take long."""
+
+_NOT_ATTACHED: Final = (
+    "the app has not called host.attach(session): do it right after create_session() or "
+    "resume_session() has returned"
+)
+
+logger = logging.getLogger("canvas_provider.sdk")
 
 
 class SessionOptions(TypedDict):
@@ -110,7 +125,7 @@ class CanvasHost:
         """Put a session behind `ctx.session`. Call it as soon as the SDK has returned it.
 
         Until then, what the runtime opens is what it restores (`ctx.reopened` is true), and what a
-        handler asks of its session waits.
+        handler asks of its session waits. After 5 s a log line says so, after 30 s it is refused.
         """
         self._provider(session.session_id).attach(session)
 
@@ -163,11 +178,13 @@ class _Provider:
         self._stop_listening: Callable[[], None] = lambda: None
         self._peer = Peer(theirs, on_request=self._serve)
         self._peer.start()
+        self._warning = asyncio.get_running_loop().call_later(WARNED_AFTER, self._warn)
         self._session = Session(handshake, ours, LoopbackWeb(), on_closed=lambda: on_closed(self))
         self._joining = asyncio.create_task(self._join(), name=f"canvases of {self.session_id}")
 
     def attach(self, session: CopilotSession) -> None:
         if not self._attached.done():
+            self._warning.cancel()
             self._attached.set_result(session)
             self._stop_listening = session.on(self._forward)
 
@@ -188,6 +205,7 @@ class _Provider:
 
     async def aclose(self) -> None:
         """Leave as an extension does whose Copilot quits. Idempotent."""
+        self._warning.cancel()
         self._stop_listening()
         await self._session.aclose()
         await self._peer.aclose()
@@ -207,10 +225,19 @@ class _Provider:
     async def _serve(self, method: str, params: JSONObject) -> JSONValue:
         if method == Method.CONNECT:
             return {"ok": True, "protocolVersion": PROTOCOL_VERSION}
-        session = await asyncio.shield(self._attached)
         if method == Method.SESSION_RESUME:
-            return _describe(session)
-        return await request(session, method, params)
+            return _describe(await asyncio.shield(self._attached))
+        return await request(await self._wait_attached(), method, params)
+
+    async def _wait_attached(self) -> CopilotSession:
+        try:
+            async with asyncio.timeout(REFUSED_AFTER):
+                return await asyncio.shield(self._attached)
+        except TimeoutError:
+            raise RemoteError(INTERNAL_ERROR, _NOT_ATTACHED) from None
+
+    def _warn(self) -> None:
+        logger.warning("session %s has canvases, but %s", self.session_id, _NOT_ATTACHED)
 
     def _forward(self, event: Any) -> None:
         told = event.to_dict()

@@ -33,6 +33,7 @@ from copilot.rpc import (
     CanvasActionInvokeRequest,
     CanvasCloseRequest,
     CanvasOpenRequest,
+    CanvasProviderInvokeActionRequest,
     CanvasProviderOpenRequest,
 )
 from copilot.session import CopilotSession
@@ -251,3 +252,27 @@ async def test_a_host_ends_although_its_app_never_attached_a_session() -> None:
         opened = await host.handler.on_open(request)
         assert opened.url is not None
     assert told == ["begin one", "restored one", "end one"]
+
+
+async def test_an_app_that_forgets_to_attach_a_session_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    board = create_canvas(id="board", display_name="Board", description="A board.")
+
+    @board.action
+    async def tell(ctx: CanvasContext) -> str:
+        try:
+            return await ctx.session.log("Here.")
+        except RemoteError as error:
+            return error.message
+
+    monkeypatch.setattr("canvas_provider.sdk.host.WARNED_AFTER", 0.0)
+    monkeypatch.setattr("canvas_provider.sdk.host.REFUSED_AFTER", 0.01)
+    async with asyncio.timeout(5), CanvasHost([board]) as host:
+        await host.handler.on_open(CanvasProviderOpenRequest("board", "app:x", "one", "s-7"))
+        said = await host.handler.on_action(
+            CanvasProviderInvokeActionRequest("tell", "board", "app:x", "one", "s-7")
+        )
+    assert said.startswith("the app has not called host.attach(session)")
+    (record,) = caplog.records
+    assert record.getMessage() == f"session s-7 has canvases, but {said}"
