@@ -5,6 +5,7 @@ nothing of JSON-RPC beyond the shapes of the three callbacks, and nothing of HTT
 """
 
 import asyncio
+import logging
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from canvas_provider.canvas.declaration import Canvas
 from canvas_provider.canvas.instance import Instance
 from canvas_provider.canvas.threads import Workers
 from canvas_provider.config import copilot_home
-from canvas_provider.errors import CanvasError, Closing
+from canvas_provider.errors import CanvasError, Closing, HandlerError
 from canvas_provider.protocol.copilot import (
     CallParams,
     CanvasActionInvokeParams,
@@ -33,6 +34,8 @@ from canvas_provider.state.store import Store
 from canvas_provider.types import MISSING, JSONObject, JSONValue, Missing
 
 __all__ = ["Instances", "Serve", "Served"]
+
+logger = logging.getLogger("canvas_provider.session")
 
 
 class Served(Protocol):
@@ -243,9 +246,11 @@ class Instances:
             return
         try:
             entry.served = await self._serve(instance)
-        except BaseException:
+        except BaseException as error:
             if "url" not in entry.presented:
                 await instance.close(explicit=False)
+            if isinstance(error, OSError):
+                raise _no_page(instance, error) from None
             raise
         instance.url = entry.served.url
         self._pages.add(entry.served, instance.canvas.id, instance.instance_id)
@@ -316,6 +321,15 @@ class Instances:
             known = store, StateRegistry(store.resolve(folder))
             self._registries[id(store), name] = known
         return known[1]
+
+
+def _no_page(instance: Instance, error: OSError) -> CanvasError:
+    """Too many files are open, most often: no fault of the canvas, so no traceback."""
+    reason = error.strerror or type(error).__name__
+    logger.error("the page of canvas %r cannot be served: %s", instance.canvas.id, reason)
+    return HandlerError(
+        f"The page of this canvas cannot be served: {reason}. Close panels that are not needed."
+    )
 
 
 def _closing(instance: Instance) -> Closing:

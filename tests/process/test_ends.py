@@ -145,8 +145,7 @@ async def begin(it: Provider, work: str, url: str, stack: AsyncExitStack) -> Non
                 await anext(response.aiter_lines())
             return
         case "opening":
-            fields = {"instanceId": "b2", "canvasId": "board", "input": {"stay": True}}
-            calls.append(asyncio.ensure_future(it._call("canvas.open", **fields)))
+            calls.append(asyncio.ensure_future(it.open("b2", input={"stay": True})))
         case _:
             calls.append(asyncio.ensure_future(it.invoke(work)))
     await it.said("here")

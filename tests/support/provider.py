@@ -31,8 +31,12 @@ class Provider:
     news: asyncio.Event = field(default_factory=asyncio.Event)
     _reading: asyncio.Task[None] | None = None
 
-    async def open(self, instance_id: str = "b1", canvas_id: str = "board") -> JSONObject:
-        opened = await self._call("canvas.open", instanceId=instance_id, canvasId=canvas_id)
+    async def open(
+        self, instance_id: str = "b1", canvas_id: str = "board", **fields: JSONValue
+    ) -> JSONObject:
+        opened = await self._call(
+            "canvas.open", instanceId=instance_id, canvasId=canvas_id, **fields
+        )
         assert isinstance(opened, dict)
         return opened
 
