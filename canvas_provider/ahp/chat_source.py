@@ -82,19 +82,22 @@ class ChatSource(Protocol):
 
 
 class ResourceReader(Protocol):
-    """Reads what lies at the origins of live canvases, for clients that cannot do so themselves.
-
-    It is made with a `LiveURLs`, which it asks again before each request that it sends, those
-    after a redirect included.
-    """
+    """Reads what lies at the origins of live canvases, for clients that cannot do so themselves."""
 
     async def read(
-        self, uri: str, encoding: Literal["utf-8", "base64"] | None = None
+        self, uri: str, sources: LiveURLs, encoding: Literal["utf-8", "base64"] | None = None
     ) -> ResourceReadResult:
-        """Read a resource. `encoding` is a wish; what is no text is base64 all the same.
+        """Read a resource of an origin that is live, at the beginning and in the end.
+
+        Args:
+            sources: asked repeatedly.
+            encoding: a wish; what is no text comes as base64 all the same.
 
         Raises:
-            RemoteError: with the code to answer, mostly `PERMISSION_DENIED`; the message names no
-                URL.
+            RemoteError: to be the answer; the message names no URL.
         """
+        ...
+
+    async def aclose(self) -> None:
+        """Break off every read."""
         ...
