@@ -13,6 +13,7 @@
     │   ├── Closing                 closing               the instance is going or gone
     │   ├── RevisionConflict        revision_conflict     somebody else changed it first
     │   ├── NothingToUndo           nothing_to_undo       nor to redo, or it was too long ago
+    │   ├── StoreUnavailable        store_unavailable     the state cannot be saved or read now
     │   ├── ActionTimeout           timeout               the handler took too long
     │   └── HandlerError            canvas_handler_error  the handler raised something else
     ├── StateError
@@ -23,7 +24,8 @@
     │   ├── StateClosed             the document was closed; the change was not made
     │   ├── PatchError              a patch that does not fit its document
     │   └── StoreError              the store could not load or commit
-    │       └── DamagedDocument       what was stored cannot be read; it was set aside
+    │       ├── DamagedDocument       what was stored cannot be read; it was set aside
+    │       └── UnfitDocument         what is stored does not fit the state's type
     └── WireError
         ├── FrameError              bytes that are no frame
         ├── ConnectionClosed        the other side is gone
@@ -66,7 +68,9 @@ __all__ = [
     "StateClosed",
     "StateError",
     "StoreError",
+    "StoreUnavailable",
     "TurnFailed",
+    "UnfitDocument",
     "UnknownAction",
     "Unsupported",
     "WireError",
@@ -207,6 +211,16 @@ class NothingToUndo(CanvasError):
         super().__init__("nothing_to_undo", message)
 
 
+class StoreUnavailable(CanvasError):
+    """The state cannot be saved or read now; nothing was changed.
+
+    The text says why and what helps, and names no path: those are logged.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__("store_unavailable", message)
+
+
 class ActionTimeout(CanvasError):
     """The handler did not finish within its time; its change, if any, was rolled back."""
 
@@ -253,11 +267,24 @@ class PatchError(StateError, ValueError):
 
 
 class StoreError(StateError):
-    """The store could not load or commit."""
+    """The store could not load or commit.
+
+    The message is for the log and names what is where. `told` is what an agent and a page read: a
+    sentence or two with what is wrong and what helps, without a path. A store of your own may
+    leave it out: they are told then that the log has the details.
+    """
+
+    def __init__(self, message: str, *, told: str | None = None) -> None:
+        super().__init__(message)
+        self.told = told
 
 
 class DamagedDocument(StoreError):
     """What was stored could not be read and was set aside, unchanged."""
+
+
+class UnfitDocument(StoreError):
+    """What is stored does not fit the state's type, and stays as it is until it is put right."""
 
 
 class WireError(CanvasProviderError):

@@ -27,6 +27,7 @@ from canvas_provider.errors import (
     NotJSON,
     StateClosed,
     StoreError,
+    StoreUnavailable,
 )
 
 if TYPE_CHECKING:
@@ -109,9 +110,13 @@ def translate(error: BaseException, subject: str, canvas_id: str | None = None) 
         return error
     if isinstance(error, StateClosed):
         return Closing(f"The {subject} came too late: the instance is closed.")
+    where = subject if canvas_id is None else f"{subject} of canvas {canvas_id!r}"
+    if isinstance(error, StoreError) and error.told is not None:
+        # A line that names what is where; a traceback would tell of our own code.
+        logger.error("%s failed: %s", where, error)
+        return StoreUnavailable(error.told)
     reference = secrets.token_hex(4)
     # Not the input, the result or the state: a log is read by others.
-    where = subject if canvas_id is None else f"{subject} of canvas {canvas_id!r}"
     logger.error("%s failed (%s)", where, reference, exc_info=error)
     if isinstance(error, InvalidState):
         return HandlerError(f"The {subject} gave what the state cannot be: {error} ({reference})")
@@ -120,7 +125,10 @@ def translate(error: BaseException, subject: str, canvas_id: str | None = None) 
             f"The {subject} gave a value that JSON cannot carry. {error} ({reference})"
         )
     if isinstance(error, StoreError):
-        return HandlerError(f"The state could not be stored by the {subject} ({reference}).")
+        return StoreUnavailable(
+            f"The state could not be saved or read for the {subject}; nothing was changed. "
+            f"Its log has the details under {reference}."
+        )
     return HandlerError(
         f"The {subject} failed unexpectedly. Its log has the details under {reference}."
     )

@@ -11,9 +11,10 @@ from typing import Any, NoReturn
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from canvas_provider.errors import InvalidState, NotJSON, StateError
+from canvas_provider.errors import InvalidState, NotJSON, StateError, UnfitDocument
 from canvas_provider.state.json import ensure_json, escape, refuse
 from canvas_provider.state.recording import is_node, plain
+from canvas_provider.state.store import PUT_RIGHT
 from canvas_provider.types import JSONValue
 
 __all__ = ["Codec", "in_order", "invalid", "misfit", "unwrap"]
@@ -191,4 +192,7 @@ def in_order(value: Any, raw: Any) -> Any:
 def misfit(error: StateError, annotation: Any) -> NoReturn:
     """Say that a stored document does not fit its type."""
     name = getattr(annotation, "__name__", str(annotation))
-    raise StateError(f"the stored state does not fit {name} ({error}); it stays as it is") from None
+    raise UnfitDocument(
+        f"the stored state does not fit {name} ({error}); it stays as it is",
+        told=f"The stored state is not what this canvas can read: {error}. {PUT_RIGHT}",
+    ) from None

@@ -106,7 +106,7 @@ class Database:
                 return self._load(key, since)
             text = f"the state of {key!r} could not be read ({damage}); it is kept as {aside!r}"
             logger.warning("%s in %s", text, self._file.path)
-            raise DamagedDocument(text) from None
+            raise DamagedDocument(text, told=f"{text}. Nothing was changed; try again.") from None
         self._known[key] = found
         return found.stored._replace(history=history) if found.stored.revision else None
 

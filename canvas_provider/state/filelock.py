@@ -54,7 +54,11 @@ class FileLock:
         pause = _YIELDING
         while not try_lock(self._descriptor):
             if time.monotonic() > deadline:
-                raise StoreError(f"{self._path.name} stays locked by another process")
+                raise StoreError(
+                    f"{self._path} stays locked by another process, for {PATIENCE:g} s by now",
+                    told=f"The state could not be reached: another process has kept it locked for "
+                    f"{PATIENCE:g} s. Nothing was changed; end that process, then try again.",
+                )
             time.sleep(pause)
             pause = min(pause * 1.5, 0.02)
 

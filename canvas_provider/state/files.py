@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from canvas_provider.errors import DamagedDocument, NotJSON, RevisionConflict, StoreError
-from canvas_provider.state.disk import explain, set_aside, sync_folder
+from canvas_provider.state.disk import set_aside, store_error, sync_folder, tell
 from canvas_provider.state.filelock import FileLock, patiently
 from canvas_provider.state.filenames import file_name
 from canvas_provider.state.history import History, Revision
@@ -126,9 +126,7 @@ class Files:
                 return stored
             return stored._replace(history=history.after(since))
         except OSError as error:
-            raise StoreError(
-                f"the state of {key!r} cannot be read: {explain(error, self.path(key))}"
-            ) from error
+            raise store_error(f"the state of {key!r}", "read", error, self.path(key)) from error
 
     def _commit(
         self, key: str, expected_revision: int, document: JSONValue, revision: Revision
@@ -152,9 +150,7 @@ class Files:
             precedence.lose()
             raise
         except OSError as error:
-            raise StoreError(
-                f"the state of {key!r} cannot be saved: {explain(error, self.path(key))}"
-            ) from error
+            raise store_error(f"the state of {key!r}", "saved", error, self.path(key)) from error
 
     def _locked(self, key: str, precedence: Precedence | None = None) -> FileLock:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -188,7 +184,10 @@ class Files:
     def _parse(self, key: str, path: Path, before: Stored | None) -> Stored:
         if stat.S_ISFIFO(path.stat().st_mode):
             # Reading it would wait for somebody who writes to it, for ever.
-            raise StoreError(f"the state of {key!r} cannot be read: {path.name} is a pipe")
+            raise StoreError(
+                f"the state of {key!r} cannot be read: {path} is a pipe",
+                told=tell("read", "a pipe is where its file belongs. Move that away."),
+            )
         content = patiently(path.read_bytes)
         try:
             revision, document = _understand(content)
@@ -199,7 +198,7 @@ class Files:
                 f"{path.name} could not be read ({error}); it is kept, as it was, as {aside.name}"
             )
             logger.warning("%s in %s", text, path.parent)
-            raise DamagedDocument(text) from None
+            raise DamagedDocument(text, told=f"{text}. Nothing was changed; try again.") from None
         if before is None:
             # A document that is stored has a revision, whatever somebody made of the number.
             return Stored(revision or 1, document)
@@ -310,9 +309,8 @@ def _understand(content: bytes) -> tuple[int, JSONValue]:
         raise ValueError('it has no "canvas_provider" format number')
     version = found["canvas_provider"]
     if type(version) is int and version > FORMAT:
-        raise StoreError(
-            f"a newer version of canvas_provider wrote the state (format {version}): upgrade"
-        )
+        text = f"a newer version of canvas_provider wrote the state (format {version}): upgrade"
+        raise StoreError(text, told=tell("read", f"{text}."))
     if type(version) is not int or version != FORMAT or "state" not in found:
         raise ValueError(f'it lacks the format number {FORMAT} or a "state"')
     try:

@@ -18,6 +18,7 @@ from canvas_provider.errors import (
     RevisionConflict,
     StateError,
     StoreError,
+    UnfitDocument,
 )
 from canvas_provider.state.document import Change, Document
 from canvas_provider.state.history import History, Revision
@@ -251,7 +252,11 @@ class LiveDocument:
         """
         if stored is None:
             return Stored(0, self._seed())
-        filled = self.document.shape.load(stored.document)
+        try:
+            filled = self.document.shape.load(stored.document)
+        except UnfitDocument as error:
+            where = f"{self._key!r} in {self._store!r}"
+            raise UnfitDocument(f"{where}: {error}", told=error.told) from None
         if filled is None:
             return stored
         revision = _found(stored.document, filled, stored.revision, stored.revision + 1)

@@ -23,13 +23,14 @@ from typing import (
     get_type_hints,
 )
 
-from canvas_provider.errors import NotJSON, StateError
+from canvas_provider.errors import NotJSON, StateError, UnfitDocument
 from canvas_provider.state.arrays import ListClosed, ListDraft, ListView, new_list
 from canvas_provider.state.draft import refuse_use, specialise
 from canvas_provider.state.json import MAX_DEPTH, SCALARS, check_key, check_scalar, escape, refuse
 from canvas_provider.state.kinds import ListKind, ObjectKind
 from canvas_provider.state.objects import DictClosed, DictDraft, DictView, new_dict
 from canvas_provider.state.recording import Draft, Element, Link, Recording, is_node, plain
+from canvas_provider.state.store import PUT_RIGHT
 from canvas_provider.types import JSONValue
 
 __all__ = [
@@ -180,7 +181,10 @@ class PlainShape(Shape):
 
     def load(self, raw: JSONValue) -> JSONValue | None:
         if not isinstance(raw, (dict, list)):
-            raise StateError("the stored state is no object or array; it stays as it is")
+            raise UnfitDocument(
+                "the stored state is no object or array; it stays as it is",
+                told=f"The stored state is no object or array. {PUT_RIGHT}",
+            )
         return None
 
     def seed(self, create: Callable[[], Any] | None) -> JSONValue:

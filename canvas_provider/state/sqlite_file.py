@@ -21,7 +21,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from canvas_provider.errors import DamagedDocument, RevisionConflict, StoreError
 from canvas_provider.state import patch_log
-from canvas_provider.state.disk import explain, set_aside, sync_folder
+from canvas_provider.state.disk import set_aside, store_error, sync_folder, tell
 from canvas_provider.state.filelock import FileLock, patiently
 from canvas_provider.state.precedence import Precedence
 
@@ -169,16 +169,16 @@ class SQLiteFile:
 
     def _explaining(self, verb: str, call: Callable[[], Result]) -> Result:
         """Call `call`, and make errors of the system and of SQLite ours."""
-        what = f"the state in {self.path.name} cannot be {verb}"
+        what = f"the state in {self.path.name}"
         try:
             return call()
         except OSError as error:
             self._drop()
-            raise StoreError(f"{what}: {explain(error, self.path)}") from error
+            raise store_error(what, verb, error, self.path) from error
         except sqlite3.Error as error:
             # Whether a commit that failed has left a trace is for the next opening to see.
             self._drop()
-            raise StoreError(f"{what}: {self._explain(error)}") from error
+            raise self._store_error(what, verb, error) from error
 
     def _locked(self, call: Callable[[], Result], precedence: Precedence | None = None) -> Result:
         """Call `call` under the lock, again while the file is busy."""
@@ -231,7 +231,10 @@ class SQLiteFile:
         path = self.path
         if not path.is_file():
             # A folder, or a pipe, which would be waited for.
-            raise StoreError(f"{path} is not a file: give SQLiteStore the path of one")
+            raise StoreError(
+                f"{path} is not a file: give SQLiteStore the path of one",
+                told=tell("read", "something else is where its file belongs. Move that away."),
+            )
         if path.stat().st_size == 0:
             # SQLite would take it for a new file, and delete the log that belongs to it.
             raise _Damage("it is empty")
@@ -267,12 +270,13 @@ class SQLiteFile:
         version = _pragma(connection, "user_version")
         if application != APPLICATION:
             raise StoreError(
-                f"{self.path} is a database of another program: give SQLiteStore another path"
+                f"{self.path} is a database of another program: give SQLiteStore another path",
+                told=tell("read", "the database of another program is where its file belongs."),
             )
         if version > FORMAT:
             raise StoreError(
-                f"a newer version of canvas_provider wrote {self.path.name} (format {version}):"
-                " upgrade"
+                f"a newer version of canvas_provider wrote {self.path} (format {version}): upgrade",
+                told=tell("read", "a newer version of canvas_provider wrote it. Upgrade this one."),
             )
         connection.execute("PRAGMA journal_mode = WAL").fetchall()
         # In WAL mode: each commit reaches the disk before it returns.
@@ -329,7 +333,7 @@ class SQLiteFile:
         self._drop()
         text = f"{self.path.name} could not be read ({reason}); it is kept as {aside.name}"
         logger.warning("%s in %s", text, self.path.parent)
-        return DamagedDocument(text)
+        return DamagedDocument(text, told=f"{text}. Nothing was changed; try again.")
 
     def _set_log_aside(self) -> None:
         """Move what belongs to another file than the one at `path`, or to none."""
@@ -341,16 +345,31 @@ class SQLiteFile:
         if connection is not None:
             connection.close()
 
-    def _explain(self, error: sqlite3.Error) -> str:
+    def _store_error(self, what: str, verb: str, error: sqlite3.Error) -> StoreError:
         """Tell what SQLite says, and what a person can do about it."""
         code = _code(error)
         if code == sqlite3.SQLITE_FULL:
-            return explain(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), self.path)
+            return store_error(what, verb, _system_error(errno.ENOSPC), self.path)
         if code in _UNWRITABLE:
-            return explain(OSError(errno.EACCES, os.strerror(errno.EACCES)), self.path)
+            return store_error(what, verb, _system_error(errno.EACCES), self.path)
         if code in _BUSY:
-            return "it stays locked by another program; close what has it open, then try again"
-        return str(error)
+            return StoreError(
+                f"{what} cannot be {verb}: it stays locked by another program; close what has it"
+                f" open, then try again: {self.path}",
+                told=tell(
+                    verb,
+                    f"another program has kept it locked for {PATIENCE:g} s. Close what has it "
+                    "open, then try again.",
+                ),
+            )
+        return StoreError(
+            f"{what} cannot be {verb}: {error}: {self.path}",
+            told=tell(verb, "the database reports an error. The log has the details."),
+        )
+
+
+def _system_error(number: int) -> OSError:
+    return OSError(number, os.strerror(number))
 
 
 def _identify(path: Path) -> _Identity | None:

@@ -21,12 +21,18 @@ A store may be far away. It then owes what one on a disk does, and:
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from canvas_provider.state.history import Revision
 from canvas_provider.types import JSONValue
 
-__all__ = ["Store", "Stored"]
+__all__ = ["PUT_RIGHT", "Store", "Stored"]
+
+PUT_RIGHT: Final = (
+    "It stays as it is, and nothing was changed. Edit its file back, or move that away to begin "
+    "anew."
+)
+"""What helps where a stored document does not fit the state's type."""
 
 
 class Stored(NamedTuple):

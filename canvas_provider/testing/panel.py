@@ -28,6 +28,7 @@ from canvas_provider.errors import (
     HandlerError,
     InvalidInput,
     NoHandler,
+    StoreUnavailable,
     UnknownAction,
 )
 from canvas_provider.host.runtime import HostRefusal, Message, Runtime
@@ -51,6 +52,7 @@ EXTENSION_ID: Final = f"project:{EXTENSION_NAME}"
 _ERRORS: Final[dict[str, Callable[[str], CanvasError]]] = {
     "canvas_action_no_handler": NoHandler,
     "canvas_handler_error": HandlerError,
+    "store_unavailable": StoreUnavailable,
     "closing": Closing,
     "invalid_input": InvalidInput,
     "timeout": ActionTimeout,

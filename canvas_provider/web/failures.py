@@ -19,6 +19,7 @@ from canvas_provider.errors import (
     NoHandler,
     NotAllowed,
     RevisionConflict,
+    StoreUnavailable,
     UnknownAction,
 )
 from canvas_provider.serving.guards import TOO_LARGE
@@ -35,6 +36,7 @@ STATUS: Final[Mapping[type[CanvasError], int]] = {
     RevisionConflict: 412,
     HandlerError: 500,
     NoHandler: 501,
+    StoreUnavailable: 503,
     ActionTimeout: 504,
 }
 

@@ -15,6 +15,7 @@ from canvas_provider.errors import (
     RevisionConflict,
     StateClosed,
     StoreError,
+    StoreUnavailable,
 )
 
 
@@ -221,6 +222,6 @@ def test_errors_of_the_state_say_what_helps() -> None:
     assert isinstance(odd, HandlerError)
     assert "/cards/0/n: must be at least 1" in odd.message
     lost = translate(StoreError("disk /secret/path full"), 'action "act"', "k")
-    assert isinstance(lost, HandlerError)
-    assert "could not be stored" in lost.message
+    assert isinstance(lost, StoreUnavailable)
+    assert "could not be saved" in lost.message
     assert "secret" not in lost.message
