@@ -25,6 +25,9 @@ JSON: Final = {"pydantic_core"}
 MODELS: Final = {"pydantic", "pydantic_core", "typing_extensions"}
 """pydantic, and the two packages that its own types come from."""
 
+WEB_CLIENT: Final = {"aiohttp", "yarl"}
+"""aiohttp, and the package that its URLs come from."""
+
 
 @dataclass(frozen=True)
 class Layer:
@@ -56,7 +59,7 @@ LAYERS: Final = {
         {"copilot": "host.copilot"},
     ),
     "sdk": Layer({"wire", "protocol", "canvas", "web", "session"}, {"copilot"}),
-    "ahp": Layer({"host", "wire", "protocol"}, {"aiohttp"}),
+    "ahp": Layer({"host", "wire", "protocol"}, WEB_CLIENT),
     "testing": Layer(CORE | {"ahp", "cli"}, {"httpx", "starlette"}, {"pytest": "testing.plugin"}),
     "cli": Layer(CORE | {"", "ahp", "sdk"}, {"click"}, {"watchfiles": "cli.watching"}),
 }
