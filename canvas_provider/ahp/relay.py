@@ -66,7 +66,9 @@ class _NoNames(AbstractResolver):
 
 
 class Relay:
-    """A `ResourceReader`: reads canvases for the clients of one host. Made in a running loop; close it in the end.
+    """A `ResourceReader`: reads canvases for the clients of one host.
+
+    Made in a running loop; close it in the end.
 
     Args:
         max_size: Bytes of one resource; a larger one is refused.
