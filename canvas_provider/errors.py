@@ -141,15 +141,31 @@ class CanvasError(CanvasProviderError):
     The agent sees only the message (observed with Copilot CLI 1.0.102), the page sees both.
 
     Raise it in a handler; in tests of handlers, catch it.
+
+    Raises:
+        ValueError, TypeError: code or message is blank, or no text: nobody would be told anything.
     """
 
     def __init__(self, code: str, message: str) -> None:
+        _check_told("code", code)
+        _check_told("message", message)
         super().__init__(code, message)
         self.code = code
         self.message = message
 
     def __str__(self) -> str:
         return self.message
+
+
+def _check_told(name: str, value: object) -> None:
+    if isinstance(value, str) and value.strip():
+        return
+    found = "blank" if isinstance(value, str) else type(value).__name__
+    text = (
+        f"the {name} of a CanvasError is {found}: write a code for programs and a sentence for "
+        'readers, as in CanvasError("no_such_card", "There is no card 7.")'
+    )
+    raise ValueError(text) if isinstance(value, str) else TypeError(text)
 
 
 class InvalidInput(CanvasError):

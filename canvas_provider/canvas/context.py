@@ -275,6 +275,9 @@ class CanvasContext(Generic[S]):
         Args:
             title: what is being done. It is shown as it is, so nothing secret belongs in it.
             total: how much there is to do, if that is known; `p.update(total=...)` corrects it.
+
+        Raises:
+            ValueError, TypeError: an empty title, or a total that is negative or no number.
         """
         return self._instance.works.create(
             title, total, author=self.author, action=self.action_name, owner=self

@@ -113,16 +113,23 @@ class Progress:
     def advance(self, amount: float = 1) -> None:
         """Count `amount` more as done."""
         with self._lock:
-            done = self._done + amount
-            if not -_LARGEST < done < _LARGEST:
-                raise ValueError("progress has to be a finite number")
-            self._done = done
+            self._done = self._add(amount)
             if self._changed:
                 if self._status is None:
                     raise _not_begun()
                 return
             self._changed = True
         self._tell(self)
+
+    def _add(self, amount: float) -> float:
+        try:
+            done = self._done + amount
+        except TypeError:
+            kind = type(amount).__name__
+            raise TypeError(f"advance() takes a number, as in advance(2), not {kind}") from None
+        if not -_LARGEST < done < _LARGEST:
+            raise ValueError(f"the done of a progress is a number up to 2**53, not {done}")
+        return done
 
     def update(
         self,
@@ -231,13 +238,25 @@ class Progress:
 def _check_text(name: str, value: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"the {name} of a progress is text, not {type(value).__name__}")
+    if name == "title" and not value.strip():
+        raise ValueError("the title of a progress is empty: say what is being done")
     return value
 
 
 def _check_number(name: str, value: float) -> float:
-    # Also refuses NaN, which compares as false.
-    if not -_LARGEST < value < _LARGEST or (name == "total" and value < 0):
-        raise ValueError(f"the {name} of a progress has to be a finite number")
+    try:
+        # Also refuses NaN, which compares as false.
+        is_finite = -_LARGEST < value < _LARGEST
+    except TypeError:
+        kind = type(value).__name__
+        raise TypeError(f"the {name} of a progress is a number, not {kind}") from None
+    if not is_finite:
+        raise ValueError(f"the {name} of a progress is a number up to 2**53, not {value}")
+    if name == "total" and value < 0:
+        raise ValueError(
+            f"the total of a progress is how much there is to do, not {value}: leave it out while "
+            "nobody knows"
+        )
     return value
 
 

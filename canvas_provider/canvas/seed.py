@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import fields, is_dataclass
-from typing import Any, ForwardRef, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ForwardRef, Literal, get_args, get_origin, get_type_hints
 
 from canvas_provider.canvas.annotation import Site
 from canvas_provider.canvas.context import CanvasContext
@@ -32,12 +32,7 @@ def read_seed(state: Any, site: Site) -> Seed | None:
     if state is None:
         return None
     if _is_object_type(state):
-        if (name := _unknown_name(state)) is not None:
-            raise site.refuse(
-                f"{_name(state)} refers to {name!r} by name, which cannot be looked up: define "
-                "it at the top of a module, and refer to it without quotes or in a class",
-                "state",
-            )
+        _refuse_unresolved(state, site)
         if missing := _required_fields(state):
             raise site.refuse(
                 f"a new {state.__name__} would lack {', '.join(map(repr, missing))}: give it "
@@ -55,7 +50,9 @@ def read_seed(state: Any, site: Site) -> Seed | None:
     waits = inspect.iscoroutinefunction(state)
     if waits or not callable(state) or isinstance(state, type) or get_origin(state) is not None:
         raise site.refuse(f"cannot be {'async ' if waits else ''}{_name(state)}: {_WHAT}", "state")
-    return Seed(_return_type(state, site), state)
+    returned = _return_type(state, site)
+    _refuse_unresolved(returned, site, is_read=True)
+    return Seed(returned, state)
 
 
 _WHAT = (
@@ -74,23 +71,70 @@ def _is_object_type(state: Any) -> bool:
     return model or is_dataclass(state) or _is_typeddict(state)
 
 
-def _unknown_name(annotation: Any) -> str | None:
-    """Return the first name in `annotation` that nothing says the meaning of."""
-    if isinstance(annotation, str):
-        return annotation
-    if isinstance(annotation, ForwardRef):
-        return annotation.__forward_arg__
-    if annotation == JSONValue:
+def _refuse_unresolved(state: Any, site: Site, is_read: bool = False) -> None:
+    """Refuse a type that names one which cannot be found, at any depth: no state could be made."""
+    try:
+        found = _find_unresolved(state, _name(state), set(), is_read)
+    except (TypeError, SyntaxError, AttributeError) as error:
+        text = f"an annotation in {_name(state)} is no type: {error}"
+        raise site.refuse(text, "state") from None
+    if found is not None:
+        holder, name = found
+        raise site.refuse(
+            f"{holder} refers to {name!r} by name, which cannot be looked up: define it above, at "
+            "the top of a module, import it outside `if TYPE_CHECKING:`, and refer to it without "
+            "quotes or in a class",
+            "state",
+        )
+
+
+def _find_unresolved(
+    annotation: Any, holder: str, seen: set[Any], is_read: bool = False
+) -> tuple[str, str] | None:
+    """Return the first name that nothing says the meaning of, and which type refers to it.
+
+    Args:
+        is_read: somebody has looked up the names in `annotation`. What it still names then is an
+            alias that it is itself within, such as JSONValue.
+    """
+    if isinstance(annotation, (str, ForwardRef)):
+        name = annotation if isinstance(annotation, str) else annotation.__forward_arg__
+        return None if is_read else (holder, name)
+    if annotation == JSONValue or get_origin(annotation) is Literal:
         return None
-    if isinstance(annotation, type) and _is_typeddict(annotation):
+    parts = get_args(annotation)
+    if get_origin(annotation) is Annotated:
+        parts = parts[:1]
+    elif isinstance(annotation, type) and get_origin(annotation) is None:
+        if annotation in seen:
+            return None
+        seen.add(annotation)
+        holder, is_read = annotation.__name__, True
         try:
-            get_type_hints(annotation)
+            parts = _field_types(annotation)
         except NameError as error:
-            return error.name
-    for arg in () if get_origin(annotation) is Literal else get_args(annotation):
-        if (found := _unknown_name(arg)) is not None:
+            return holder, str(error.name)
+    for part in parts:
+        if (found := _find_unresolved(part, holder, seen, is_read)) is not None:
             return found
     return None
+
+
+def _field_types(cls: type) -> tuple[Any, ...]:
+    """Return what the fields of a class are annotated with.
+
+    Raises:
+        NameError: with a name that cannot be looked up.
+    """
+    model: Any = cls
+    if (declared := getattr(model, "model_fields", None)) is not None:
+        if not model.__pydantic_complete__:
+            model.model_rebuild()
+            declared = model.model_fields
+        return tuple(field.annotation for field in declared.values())
+    if is_dataclass(cls) or _is_typeddict(cls):
+        return tuple(get_type_hints(cls, include_extras=True).values())
+    return ()
 
 
 def _is_typeddict(state: type) -> bool:

@@ -100,6 +100,10 @@ _TOLD: Final = {
     errno.EACCES: _FORBIDDEN,
     errno.EPERM: _FORBIDDEN,
     errno.EROFS: _FORBIDDEN,
+    errno.ENOENT: (
+        "the folder that it is kept in is not there and cannot be made. Make it, or give the store "
+        "another place."
+    ),
     errno.EEXIST: _OCCUPIED,
     errno.ENOTDIR: _OCCUPIED,
     errno.EISDIR: _OCCUPIED,

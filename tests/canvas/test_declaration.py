@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pydantic
 import pytest
@@ -260,6 +260,80 @@ def first_any(ctx: CanvasContext) -> Any:
 def test_other_types_cannot_be_the_state_and_are_named(state: Any, said: str) -> None:
     with pytest.raises(DeclarationError, match=said):
         create(state=state)
+
+
+@dataclass
+class Vague:
+    card: "Missing" = 0  # type: ignore[name-defined]  # noqa: F821
+
+
+class VagueModel(BaseModel):
+    cards: "list[MissingModel]" = []  # type: ignore[name-defined]  # noqa: F821
+
+
+@dataclass
+class Wide:
+    by_name: dict[str, Annotated[list[Vague], "a note"]] = field(default_factory=dict)
+
+
+@dataclass
+class WideModels:
+    cards: list[VagueModel] | None = None
+
+
+@dataclass
+class NoType:
+    card: "3 | None" = 0  # type: ignore[valid-type]
+
+
+def first_vague(ctx: CanvasContext) -> Vague:
+    return Vague()
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (Vague, "Vague refers to 'Missing' by name"),
+        (VagueModel, "VagueModel refers to 'MissingModel' by name"),
+        (Wide, "Vague refers to 'Missing' by name"),
+        (WideModels, "VagueModel refers to 'MissingModel' by name"),
+        (dict[str, Vague], "Vague refers to 'Missing' by name"),
+        (first_vague, "Vague refers to 'Missing' by name"),
+        (NoType, "an annotation in NoType is no type"),
+    ],
+)
+def test_a_name_that_cannot_be_looked_up_is_refused_however_deep_it_is(
+    state: Any, said: str
+) -> None:
+    with pytest.raises(DeclarationError, match=said) as caught:
+        create(state=state)
+    assert caught.value.field == "state"
+
+
+@dataclass
+class Chain:
+    """What names itself, in a list, an alias, or a note, can be looked up."""
+
+    next: "Chain | None" = None
+    rest: "list[Chain]" = field(default_factory=list)
+    extra: JSONValue = None
+    kind: Literal["a", "b"] = "a"
+    note: Annotated[int, "a note"] = 0
+
+
+class Later(BaseModel):
+    card: "LaterCard | None" = None
+
+
+class LaterCard(BaseModel):
+    title: str = ""
+
+
+@pytest.mark.parametrize("state", [Chain, Later, dict[str, Annotated[int, "a note"]]])
+def test_what_can_be_looked_up_by_name_is_a_state(state: Any) -> None:
+    seed = create(state=state).seed
+    assert seed is not None
+    assert seed.type == state
 
 
 def test_a_page_is_served_unless_a_long_form_open_is_all_there_is(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from canvas_provider.canvas.context import CanvasContext
 from canvas_provider.canvas.instance import Instance
-from canvas_provider.errors import CanvasError, HandlerError
+from canvas_provider.errors import CanvasError, HandlerError, InvalidInput
 from tests.canvas.conftest import Make
 
 
@@ -194,3 +194,21 @@ async def test_opening_and_closing_may_raise_anything(make: Make, fail: Callable
     async with asyncio.timeout(5):
         await instance.close(explicit=True)
     assert instance.phase == "closed"
+
+
+@pytest.mark.parametrize(
+    ("create", "kind", "said"),
+    [
+        (lambda: CanvasError("", "Said."), ValueError, "the code of a CanvasError is blank"),
+        (lambda: CanvasError("mine", " "), ValueError, "the message of a CanvasError is blank"),
+        (lambda: CanvasError(404, "Said."), TypeError, "the code of a CanvasError is int"),  # type: ignore[arg-type]
+        (lambda: CanvasError("mine", KeyError()), TypeError, "the message .* is KeyError"),  # type: ignore[arg-type]
+        (lambda: InvalidInput(""), ValueError, "the message of a CanvasError is blank"),
+    ],
+)
+def test_an_answer_that_tells_nobody_anything_is_refused_where_it_is_made(
+    create: Callable[[], CanvasError], kind: type[Exception], said: str
+) -> None:
+    with pytest.raises(kind, match=said) as caught:
+        create()
+    assert 'CanvasError("no_such_card", "There is no card 7.")' in str(caught.value)

@@ -138,10 +138,16 @@ def test_what_is_no_count_is_refused_and_changes_nothing(desk: Desk, wrong: floa
         work.update(done=wrong)
     with pytest.raises(ValueError):
         work.update(total=wrong)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="how much there is to do, not -1: leave it out"):
         desk.start(total=-1)
     with pytest.raises(TypeError):
         desk.start(title=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="say what is being done"):
+        desk.start(title=" ")
+    with pytest.raises(TypeError, match=r"as in advance\(2\), not str"):
+        work.advance("2")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="the done of a progress is a number, not str"):
+        work.update(done="2")  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         work.update(message=b"x")  # type: ignore[arg-type]
     assert (work.done, work.total) == (0, 3)

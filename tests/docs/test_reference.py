@@ -37,14 +37,15 @@ def test_each_exception_is_explained(name: str) -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        errors.ActionTimeout(""),
-        errors.Closing(""),
-        errors.HandlerError(""),
-        errors.InvalidInput(""),
-        errors.NoHandler(""),
-        errors.NotAllowed("not_for_person", ""),
+        errors.ActionTimeout("Said."),
+        errors.Closing("Said."),
+        errors.HandlerError("Said."),
+        errors.InvalidInput("Said."),
+        errors.NoHandler("Said."),
+        errors.NotAllowed("not_for_person", "Said."),
         errors.RevisionConflict(7, 8),
-        errors.UnknownAction(""),
+        errors.StoreUnavailable("Said."),
+        errors.UnknownAction("Said."),
     ],
 )
 def test_each_code_of_ours_is_explained_with_its_status(error: errors.CanvasError) -> None:

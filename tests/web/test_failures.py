@@ -19,24 +19,24 @@ class Own(CanvasError):
 
 
 class Narrower(InvalidInput):
-    """One of ours, derived from."""
+    "Said.One of ours, derived from."
 
 
 @pytest.mark.parametrize(
     ("error", "status"),
     [
-        (InvalidInput(""), 400),
-        (NotAllowed("not_for_person", ""), 403),
-        (UnknownAction(""), 404),
-        (CanvasError("any", ""), 409),
-        (CanvasError("invalid_input", ""), 409),
-        (Own("any", ""), 409),
-        (Narrower(""), 400),
-        (Closing(""), 410),
+        (InvalidInput("Said."), 400),
+        (NotAllowed("not_for_person", "Said."), 403),
+        (UnknownAction("Said."), 404),
+        (CanvasError("any", "Said."), 409),
+        (CanvasError("invalid_input", "Said."), 409),
+        (Own("any", "Said."), 409),
+        (Narrower("Said."), 400),
+        (Closing("Said."), 410),
         (RevisionConflict(1, 2), 412),
-        (HandlerError(""), 500),
-        (NoHandler(""), 501),
-        (ActionTimeout(""), 504),
+        (HandlerError("Said."), 500),
+        (NoHandler("Said."), 501),
+        (ActionTimeout("Said."), 504),
     ],
 )
 def test_the_class_of_an_error_is_its_status(error: CanvasError, status: int) -> None:
