@@ -2,6 +2,7 @@
 # make test   every test but those of `make slow`; what needs a program that is missing is skipped, and says so
 # make slow   the tests that wait for what takes half a minute, which `make test` leaves out
 # make bench  what the state costs on this machine: benchmarks/README.md
+# make fuzz   looks for bytes that break one of the targets of tests/fuzz: TARGET=framing SECONDS=60
 # make lint types docs clean
 
 PYTHON ?= python3
@@ -13,7 +14,10 @@ COPILOT := '@github/copilot@>=1.0.102' @github/copilot-sdk
 # Two at a time, and a file's tests one after the other: they share a browser, or a Copilot.
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
-.PHONY: demo test slow bench lint types docs clean npm-tools python-version
+TARGET ?= connection
+SECONDS ?= 60
+
+.PHONY: demo test slow bench fuzz lint types docs clean npm-tools python-version
 
 demo: $(VENV)/installed
 	$(BIN)/canvas-provider dev examples/kanban
@@ -26,6 +30,10 @@ slow: $(VENV)/installed-dev npm-tools
 
 bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks.state $(BENCH_ARGS)
+
+fuzz: $(VENV)/installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
+	$(BIN)/python -m tests.fuzz.guided $(TARGET) $(SECONDS)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

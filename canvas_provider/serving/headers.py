@@ -113,6 +113,12 @@ class _InlineCollector(HTMLParser):
         self.texts: list[str] = []
         self._script: list[str] | None = None
 
+    def parse_html_declaration(self, i: int) -> int:
+        if self.rawdata.startswith("<![", i):
+            # To a browser a comment up to the next `>`; html.parser may raise AssertionError.
+            return self.parse_bogus_comment(i)
+        return super().parse_html_declaration(i)
+
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.texts += [value for name, value in attrs if name.startswith("on") and value]
         if tag == "script" and not any(name == "src" for name, _ in attrs):

@@ -92,6 +92,8 @@ class Patching:
         Raises:
             PatchError: it does not fit.
         """
+        if not isinstance(operation, dict):
+            raise PatchError("an operation is an object")
         kind = operation.get("op")
         tokens = parse_pointer(_member(operation, "path"))
         if kind == "add":

@@ -144,7 +144,7 @@ def read(connection: Connection, head: Head, known: Stored | None) -> Stored:
         operations += found
     try:
         return Stored(revision, apply(known.document, operations))
-    except (PatchError, AttributeError):
+    except PatchError:
         # The error of a patch names keys, which are the user's.
         raise DamagedLog("its log does not fit its snapshot") from None
 
