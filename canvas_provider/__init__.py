@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Final
 from canvas_provider.canvas.action import Action
 from canvas_provider.canvas.context import CanvasContext, Opened
 from canvas_provider.canvas.declaration import Canvas, create_canvas
-from canvas_provider.canvas.progress import Progress
 from canvas_provider.canvas.results import ToolResult
 from canvas_provider.errors import (
     CanvasError,
@@ -32,19 +31,20 @@ from canvas_provider.errors import (
     RevisionConflict,
 )
 from canvas_provider.session.run import run
-from canvas_provider.state.history import Revision
-from canvas_provider.state.json_file import JSONFileStore
-from canvas_provider.state.memory import MemoryStore
-from canvas_provider.state.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
+    from canvas_provider.canvas.progress import Progress
     from canvas_provider.canvas.quoting import quote_untrusted
     from canvas_provider.session.command import Command, CommandContext, command
     from canvas_provider.session.hooks import Hooks
     from canvas_provider.session.join import join_session
     from canvas_provider.session.session import Session
     from canvas_provider.session.tool import Tool, ToolContext, tool
+    from canvas_provider.state.history import Revision
+    from canvas_provider.state.json_file import JSONFileStore
+    from canvas_provider.state.memory import MemoryStore
     from canvas_provider.state.shared import SharedState
+    from canvas_provider.state.sqlite import SQLiteStore
 
 __version__ = "0.1.0"
 
@@ -84,7 +84,12 @@ _LATER: Final = {
     "Command": "canvas_provider.session.command",
     "CommandContext": "canvas_provider.session.command",
     "Hooks": "canvas_provider.session.hooks",
+    "JSONFileStore": "canvas_provider.state.json_file",
+    "MemoryStore": "canvas_provider.state.memory",
+    "Progress": "canvas_provider.canvas.progress",
+    "Revision": "canvas_provider.state.history",
     "Session": "canvas_provider.session.session",
+    "SQLiteStore": "canvas_provider.state.sqlite",
     "SharedState": "canvas_provider.state.shared",
     "Tool": "canvas_provider.session.tool",
     "ToolContext": "canvas_provider.session.tool",

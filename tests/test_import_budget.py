@@ -102,6 +102,21 @@ def test_no_heavy_package_is_loaded_before_it_is_needed(code: str) -> None:
 
 
 @pytest.mark.process
+def test_the_first_bytes_wait_for_nothing_that_only_the_answers_need() -> None:
+    begin = """
+from canvas_provider.config import Settings
+from canvas_provider.session.handshake import Handshake
+Handshake.begin((canvas,), session_id="s", settings=Settings())
+"""
+    later = {
+        *("threading", "canvas_provider.state.history", "canvas_provider.state.store"),
+        *("canvas_provider.canvas.other_state", "canvas_provider.canvas.progress"),
+        *("canvas_provider.protocol.copilot", "canvas_provider.state.patch"),
+    }
+    assert later & modules_of(CANVAS + begin) == set()
+
+
+@pytest.mark.process
 def test_the_tools_for_tests_load_nothing_that_only_some_tests_need() -> None:
     loaded = loaded_by("from canvas_provider.testing import open_canvas")
     # uvicorn comes with sse-starlette, click with httpx.

@@ -25,10 +25,10 @@ from canvas_provider.canvas.signature import (
     first_paragraphs,
 )
 from canvas_provider.canvas.validation import Validator
-from canvas_provider.protocol.copilot import ActionDeclaration, CanvasDeclaration
 from canvas_provider.types import JSONObject, JSONValue
 
 if TYPE_CHECKING:
+    from canvas_provider.protocol.copilot import ActionDeclaration, CanvasDeclaration
     from canvas_provider.state.store import Store
 
 __all__ = ["MAX_BODY", "MAX_STREAMS", "Canvas", "Lifespan", "PickStore", "Route", "StateKey"]
@@ -122,7 +122,7 @@ class Canvas:
         return MappingProxyType(self._actions)
 
     @property
-    def declaration(self) -> CanvasDeclaration:
+    def declaration(self) -> "CanvasDeclaration":
         """What the runtime is told: of the actions, those that the agent may invoke."""
         declared: CanvasDeclaration = {
             "id": self.id,
@@ -351,7 +351,7 @@ def _as_object(schema: JSONValue) -> JSONObject | None:
     return schema if isinstance(schema, dict) else None
 
 
-def _declare(action: Action) -> ActionDeclaration:
+def _declare(action: Action) -> "ActionDeclaration":
     declared: ActionDeclaration = {"name": action.name}
     if action.description is not None:
         declared["description"] = action.description

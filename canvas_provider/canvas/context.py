@@ -7,8 +7,6 @@ own facts is looked up in the instance.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
-from canvas_provider.canvas.other_state import OtherState
-from canvas_provider.canvas.progress import Progress
 from canvas_provider.errors import CanvasProviderError, Closing, StateClosed, StateError
 from canvas_provider.types import Author, JSONObject, JSONValue
 
@@ -19,6 +17,8 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from canvas_provider.canvas.instance import Instance
+    from canvas_provider.canvas.other_state import OtherState
+    from canvas_provider.canvas.progress import Progress
     from canvas_provider.canvas.view import SessionView
     from canvas_provider.state.bound import BoundState
 
@@ -212,6 +212,8 @@ class CanvasContext(Generic[S]):
             StateError: the canvas has no state, or what is stored does not fit its type.
             StateClosed: the call took too long, or its instance is closed.
         """
+        from canvas_provider.canvas.other_state import OtherState
+
         return OtherState(self._instance, self, key, initial)
 
     @property
@@ -261,7 +263,7 @@ class CanvasContext(Generic[S]):
         """
         self._instance.emit(name, data)
 
-    def progress(self, title: str, *, total: float | None = None) -> Progress:
+    def progress(self, title: str, *, total: float | None = None) -> "Progress":
         """Show that something takes long, on the pages and in the person's timeline.
 
             async with ctx.progress("Importing", total=len(rows)) as p:

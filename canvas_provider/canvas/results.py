@@ -15,11 +15,12 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from canvas_provider.errors import NotJSON
-from canvas_provider.protocol.copilot import ToolResultObject
 from canvas_provider.types import MISSING, JSONObject, JSONValue
 
 if TYPE_CHECKING:
     from datetime import timedelta
+
+    from canvas_provider.protocol.copilot import ToolResultObject
 
 __all__ = ["Image", "ToolResult", "to_json_value"]
 
@@ -59,7 +60,7 @@ class ToolResult:
     session_log: str | None = None
     """Details for the person's timeline."""
 
-    def to_wire(self) -> ToolResultObject:
+    def to_wire(self) -> "ToolResultObject":
         """Return what Copilot recognises by `textResultForLlm` and `resultType`."""
         wire: ToolResultObject = {
             "textResultForLlm": self.text,

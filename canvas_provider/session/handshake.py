@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, cast
 from canvas_provider.canvas.declaration import Canvas
 from canvas_provider.config import Settings
 from canvas_provider.errors import DeclarationError, JoinError
-from canvas_provider.protocol.copilot import Method, SessionResumeParams
+from canvas_provider.protocol.names import Method
 from canvas_provider.types import JSONObject
 from canvas_provider.wire.connection import Connection
 from canvas_provider.wire.stdio import Pipes, claim_stdio, write_all
 
 if TYPE_CHECKING:
+    from canvas_provider.protocol.copilot import SessionResumeParams
     from canvas_provider.session.contributions import Contributions
     from canvas_provider.session.options import JoinOptions
 
@@ -41,7 +42,7 @@ class Handshake:
     connection: Connection
     connect_id: int
     resume_id: int
-    declared: SessionResumeParams
+    declared: "SessionResumeParams"
     """What `session.resume` has said, to be said again."""
     contributions: "Contributions | None" = None
     """What there is besides canvases."""

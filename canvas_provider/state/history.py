@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from canvas_provider.state.patch import apply
 from canvas_provider.types import Author, JSONValue
 
 if TYPE_CHECKING:
@@ -54,6 +53,8 @@ class Revision(NamedTuple):
         Raises:
             PatchError: `document` is not what this revision made.
         """
+        from canvas_provider.state.patch import apply  # not for those who only keep revisions
+
         return apply(document, self.inverse)
 
     def __repr__(self) -> str:
