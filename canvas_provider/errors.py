@@ -28,6 +28,7 @@
     │       └── UnfitDocument         what is stored does not fit the state's type
     └── WireError
         ├── FrameError              bytes that are no frame
+        ├── MessageTooLarge         a message of ours that the other side would not read
         ├── ConnectionClosed        the other side is gone
         ├── InvalidAnswer           the other side answered something that makes no sense
         └── RemoteError             the other side answered with an error
@@ -57,6 +58,7 @@ __all__ = [
     "InvalidInput",
     "InvalidState",
     "JoinError",
+    "MessageTooLarge",
     "MethodNotFound",
     "NoHandler",
     "NotAllowed",
@@ -309,6 +311,21 @@ class WireError(CanvasProviderError):
 
 class FrameError(WireError):
     """Bytes that are no frame: the stream cannot be read any further."""
+
+
+class MessageTooLarge(WireError):
+    """A message that is larger than may be sent, in bytes. It was not sent; the connection lives.
+
+    Sent, it would end the connection: nobody reads on behind a frame that is refused.
+    """
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(size, limit)
+        self.size = size
+        self.limit = limit
+
+    def __str__(self) -> str:
+        return f"{self.size} bytes, where at most {self.limit} fit into a message"
 
 
 class ConnectionClosed(WireError):

@@ -75,7 +75,8 @@ class Handshake:
         }
         if contributions is not None:
             params.update(contributions.params)
-        connection = Connection(max_frame_size=settings.max_frame_size)
+        limit = settings.max_frame_size
+        connection = Connection(max_frame_size=limit, max_sent_size=limit)
         return cls(
             session_id,
             by_id,

@@ -6,6 +6,7 @@ reads.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
@@ -14,14 +15,17 @@ from canvas_provider.canvas.handling import Handling
 from canvas_provider.canvas.results import ToolResult, to_json_value
 from canvas_provider.canvas.signature import Plan
 from canvas_provider.canvas.surrogates import find_half_pair, to_unicode
-from canvas_provider.errors import CanvasError
+from canvas_provider.errors import CanvasError, MessageTooLarge
 from canvas_provider.protocol.copilot import ContributionEvent, Method
 from canvas_provider.session.runner import Runner
 from canvas_provider.session.tool import Tool, ToolContext
 from canvas_provider.types import JSONObject, JSONValue
 from canvas_provider.wire.connection import encode_json
+from canvas_provider.wire.peer import RESULT_TOO_LARGE, tell_too_large
 
 __all__ = ["ToolCalls"]
+
+logger = logging.getLogger("canvas_provider.session")
 
 
 class ToolCalls:
@@ -58,6 +62,14 @@ class ToolCalls:
         finally:
             # From here on it is answered; that the runtime has heard of it is no reason to stop.
             del self._running[request_id]
+        try:
+            await self._reply(request_id, result)
+        except MessageTooLarge as error:
+            logger.error("the result of tool %r is too large: %s", tool.name, error)
+            too_large = CanvasError(RESULT_TOO_LARGE, tell_too_large(error))
+            await self._reply(request_id, _failure(too_large))
+
+    async def _reply(self, request_id: str, result: JSONValue) -> None:
         answer: JSONObject = {"requestId": request_id, "result": result}
         await self._runner.reply(Method.SESSION_TOOLS_ANSWER, answer)
 

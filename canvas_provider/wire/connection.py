@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable
 from typing import Final, Literal, NamedTuple, NoReturn, TypeAlias, TypeGuard
 
-from canvas_provider.errors import ConnectionClosed, FrameError
+from canvas_provider.errors import ConnectionClosed, FrameError, MessageTooLarge
 from canvas_provider.types import JSONObject, JSONValue
 from canvas_provider.wire.framing import MAX_FRAME_SIZE, FrameDecoder, encode_frame
 
@@ -142,6 +142,8 @@ class Connection:
 
     Args:
         max_frame_size: Largest accepted message in bytes; a larger one ends the connection.
+        max_sent_size: Largest message in bytes that is sent. The `send_*` methods raise
+            MessageTooLarge on a larger one, and have then queued nothing.
         loads: Parses a body; raises ValueError or RecursionError on what is no JSON.
         dumps: Writes a body; raises TypeError, ValueError or RecursionError on what JSON cannot
             carry. The `send_*` methods let that through and have then queued nothing.
@@ -153,6 +155,7 @@ class Connection:
         self,
         *,
         max_frame_size: int = MAX_FRAME_SIZE,
+        max_sent_size: int = MAX_FRAME_SIZE,
         loads: Callable[[bytes], JSONValue] = decode_json,
         dumps: Callable[[JSONValue], bytes] = encode_json,
         on_message: Tap | None = None,
@@ -165,6 +168,7 @@ class Connection:
         self.ignores = ignores
         self.ended = False
         """Whether nothing more will come."""
+        self._max_sent_size = max_sent_size
         self._decoder = FrameDecoder(max_frame_size)
         self._events: list[Event] = []
         self._output: list[bytes] = []
@@ -228,6 +232,8 @@ class Connection:
 
     def _send(self, message: JSONObject) -> None:
         body = self.dumps(message)
+        if len(body) > self._max_sent_size:
+            raise MessageTooLarge(len(body), self._max_sent_size)
         self._output.append(encode_frame(body))
         if self.on_message is not None:
             self.on_message("out", body)

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, Literal
 
-from canvas_provider.errors import ConnectionClosed, RemoteError
+from canvas_provider.errors import ConnectionClosed, MessageTooLarge, RemoteError
 from canvas_provider.types import JSONObject, JSONValue
 from canvas_provider.wire.connection import (
     INTERNAL_ERROR,
@@ -30,12 +30,21 @@ from canvas_provider.wire.connection import (
 )
 from canvas_provider.wire.transports import Transport
 
-__all__ = ["NotificationHandler", "Peer", "RequestHandler"]
+__all__ = [
+    "RESULT_TOO_LARGE",
+    "NotificationHandler",
+    "Peer",
+    "RequestHandler",
+    "tell_too_large",
+]
 
 RequestHandler = Callable[[str, JSONObject], Awaitable[JSONValue]]
 """Method and params to a result. What it raises becomes the answer."""
 
 NotificationHandler = Callable[[str, JSONValue], None]
+
+RESULT_TOO_LARGE: Final = "result_too_large"
+"""The code of an answer that stands in for a result that was not sent."""
 
 UNWRITABLE: Final = (TypeError, ValueError, RecursionError)
 """What a codec raises on a value that JSON cannot carry."""
@@ -47,7 +56,8 @@ class Peer:
     """One end of a conversation. Call `start()` first, and `aclose()` in the end.
 
     A handler that raises `RemoteError` (or `MethodNotFound`) answers with that error. Anything else
-    it raises is logged and answered with -32603 and a text that tells nothing of it.
+    it raises is logged and answered with -32603 and a text that tells nothing of it. So is a result
+    that cannot be sent: that it is no JSON, or too large, ends one call and not the connection.
 
     Args:
         transport: Becomes the peer's own; `aclose()` closes it.
@@ -111,6 +121,7 @@ class Peer:
 
         Raises:
             RemoteError: the answer is an error.
+            MessageTooLarge: it was not asked.
             ConnectionClosed: there will be no answer.
             TimeoutError: there was none in time. Should it still come, it is ignored.
         """
@@ -148,7 +159,11 @@ class Peer:
         return future
 
     def notify(self, method: str, params: JSONValue = None) -> None:
-        """Tell; nothing comes back, not even whether it arrived."""
+        """Tell; nothing comes back, not even whether it arrived.
+
+        Raises:
+            MessageTooLarge: it was not told.
+        """
         if not self.closed:
             self._connection.send_notification(method, params)
             self._schedule_flush()
@@ -283,6 +298,12 @@ class Peer:
     def _send_result(self, request_id: RequestId, method: str, result: JSONValue) -> None:
         try:
             self._connection.send_result(request_id, result)
+        except MessageTooLarge as error:
+            logger.error("the result of %s is too large: %s", method, error)
+            text = tell_too_large(error)
+            # In the shape of every refusal by an extension: a code for programs, and a text.
+            data: JSONValue = {"code": RESULT_TOO_LARGE, "message": text}
+            self._send_error(request_id, INTERNAL_ERROR, text, data)
         except UNWRITABLE as error:
             # Without the text, which may quote the value.
             logger.error("the result of %s is not JSON (%s)", method, type(error).__name__)
@@ -294,9 +315,10 @@ class Peer:
     ) -> None:
         try:
             self._connection.send_error(request_id, code, message, data)
-        except UNWRITABLE:
+        except (*UNWRITABLE, MessageTooLarge) as error:
             # Better a poor answer than none: the other side would wait for ever.
-            text = "The error cannot be written as JSON."
+            is_large = isinstance(error, MessageTooLarge)
+            text = f"The error {'is too large' if is_large else 'cannot be written as JSON'}."
             self._connection.send_error(request_id, code, text)
 
     def _schedule_flush(self) -> None:
@@ -323,6 +345,11 @@ class Peer:
         fields = message if isinstance(message, dict) else {}
         method, request_id = fields.get("method", "no method"), fields.get("id")
         logger.debug("%s: %s, id %s, %d bytes", direction, method, request_id, len(body))
+
+
+def tell_too_large(error: MessageTooLarge) -> str:
+    """Return what is told in place of a result that was not sent."""
+    return f"It was done, but its result is too large to be told: {error}. Ask for less."
 
 
 def _settle(future: asyncio.Future[JSONValue], answer: Result | Failure) -> None:

@@ -31,6 +31,10 @@ async def add(state: dict, text: str) -> int:
     return len(state["items"])
 
 @board.action
+async def give(size: int) -> str:
+    return "x" * size
+
+@board.action
 def nap(ctx: CanvasContext) -> None:
     ctx.emit("napping")
     time.sleep(30)
@@ -80,6 +84,20 @@ def _stored() -> JSONValue:
     folder = Path(os.environ["COPILOT_HOME"]) / "extensions" / "board" / "artifacts"
     (file,) = folder.glob("*.json")
     return json.loads(file.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+async def test_a_result_that_is_too_large_for_a_message_ends_one_call_and_not_the_process(
+    tmp_path: Path,
+) -> None:
+    """The other side reads no frame beyond 64 MiB, which is ours, too, unless set."""
+    size = 64 * 1024 * 1024
+    async with provider(_write(tmp_path, BOARD + FORMS["run"])) as it:
+        await it.open()
+        with pytest.raises(RemoteError, match="result is too large to be told") as caught:
+            await it.invoke("give", {"size": size})
+        assert caught.value.data == {"code": "result_too_large", "message": caught.value.message}
+        assert await it.invoke("give", {"size": 3}) == "xxx"
+    assert b"the result of canvas.action.invoke is too large" in it.stderr
 
 
 @pytest.mark.parametrize("end", ["EOF", "SIGTERM", "SIGINT"])

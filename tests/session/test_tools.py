@@ -22,7 +22,9 @@ from canvas_provider import (
     create_canvas,
     tool,
 )
+from canvas_provider.session import handshake
 from canvas_provider.types import JSONValue
+from canvas_provider.wire.connection import Connection
 from tests.support.contributions import contributing, request_of
 
 
@@ -216,6 +218,26 @@ async def test_errors_on_purpose_are_told_and_others_leak_nothing(
             reference = result["textResultForLlm"].split()[-1].strip(".")
             assert reference in caplog.text
         assert "JSON cannot carry" in str(await runtime.call_tool("answer_nan"))
+
+
+async def test_a_result_that_is_too_large_to_be_sent_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    @tool
+    async def give(size: int) -> str:
+        """Give that much."""
+        return "x" * size
+
+    def connect(**limits: int) -> Connection:
+        return Connection(max_sent_size=50_000)
+
+    monkeypatch.setattr(handshake, "Connection", connect)
+    async with contributing(tools=[give]) as (runtime, _):
+        result: Any = await runtime.call_tool("give", {"size": 50_000})
+        assert result["resultType"] == "failure"
+        assert "too large to be told" in result["textResultForLlm"]
+        assert await runtime.call_tool("give", {"size": 3}) == "xxx"
+    assert "the result of tool 'give' is too large" in caplog.text
 
 
 async def test_text_that_is_not_unicode_is_refused_and_told() -> None:

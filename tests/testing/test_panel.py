@@ -21,6 +21,7 @@ from canvas_provider import (
 )
 from canvas_provider.errors import HandlerError, InvalidInput, NoHandler, UnknownAction
 from canvas_provider.testing import open_canvas
+from canvas_provider.wire.framing import MAX_FRAME_SIZE
 
 
 @pytest.fixture
@@ -328,3 +329,22 @@ async def test_the_repr_does_not_hold_the_token(notes: Canvas) -> None:
     async with open_canvas(notes) as panel:
         token = str(panel.url).split("/")[-2]
         assert token not in repr(panel)
+
+
+async def test_a_result_that_is_too_large_for_a_message_ends_one_call() -> None:
+    """A page is served by HTTP, which has no such limit."""
+    canvas = create_canvas(id="big", display_name="Big", description="Big.", state=dict)
+
+    @canvas.action
+    async def give(state: dict[str, Any], size: int) -> str:
+        """Give that much."""
+        state["size"] = size
+        return "x" * size
+
+    async with open_canvas(canvas) as panel:
+        with pytest.raises(CanvasError, match="result is too large to be told") as caught:
+            await panel.agent.give(size=MAX_FRAME_SIZE)
+        assert caught.value.code == "result_too_large"
+        assert panel.state == {"size": MAX_FRAME_SIZE}
+        assert len(await panel.person.give(size=50_000)) == 50_000
+        assert await panel.agent.give(size=2) == "xx"

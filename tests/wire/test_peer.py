@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
-from canvas_provider.errors import ConnectionClosed, MethodNotFound, RemoteError
+from canvas_provider.errors import ConnectionClosed, MessageTooLarge, MethodNotFound, RemoteError
 from canvas_provider.types import JSONObject, JSONValue
 from canvas_provider.wire.connection import (
     INTERNAL_ERROR,
@@ -18,7 +18,7 @@ from canvas_provider.wire.connection import (
     Connection,
 )
 from canvas_provider.wire.framing import FrameDecoder, encode_frame
-from canvas_provider.wire.peer import Peer
+from canvas_provider.wire.peer import RESULT_TOO_LARGE, Peer
 from canvas_provider.wire.transports import MemoryTransport, memory_pair
 
 
@@ -216,6 +216,45 @@ async def test_an_error_that_is_not_json_is_still_an_answer(data: Any) -> None:
         with pytest.raises(RemoteError) as caught:
             await client.request("m")
     assert (caught.value.code, caught.value.data) == (-32000, None)
+
+
+async def test_what_is_too_large_to_be_sent_ends_its_call_and_not_the_connection(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def give(method: str, params: JSONObject) -> JSONValue:
+        if method == "fail":
+            raise RemoteError(-32000, "secret" * 1000)
+        return "secret" * 1000 if method == "large" else "fine"
+
+    one, other = memory_pair()
+    limited = Connection(max_sent_size=1000)
+    client, server = Peer(one, on_request=echo), Peer(other, on_request=give, connection=limited)
+    client.start()
+    server.start()
+    async with asyncio.timeout(5):
+        with pytest.raises(RemoteError) as large:
+            await client.request("large")
+        with pytest.raises(RemoteError) as failed:
+            await client.request("fail")
+        with pytest.raises(MessageTooLarge) as asked:
+            await server.request("m", {"text": "x" * 1000})
+        with pytest.raises(MessageTooLarge):
+            server.notify("m", {"text": "x" * 1000})
+        assert await client.request("good") == "fine"
+        assert await server.request("m", {"text": "x"}) is not None
+        await client.aclose()
+        await server.aclose()
+    text = (
+        "It was done, but its result is too large to be told: 6036 bytes, where at most 1000 fit "
+        "into a message. Ask for less."
+    )
+    assert (large.value.message, large.value.data) == (
+        text,
+        {"code": RESULT_TOO_LARGE, "message": text},
+    )
+    assert (failed.value.code, failed.value.message) == (-32000, "The error is too large.")
+    assert (asked.value.size, asked.value.limit) == (1058, 1000)
+    assert "secret" not in caplog.text
 
 
 async def test_a_method_that_cannot_be_written_is_still_answered() -> None:
