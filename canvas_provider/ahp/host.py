@@ -20,6 +20,7 @@ from canvas_provider.ahp.chat_source import ChatSource, ResourceReader
 from canvas_provider.ahp.client_link import ClientLink
 from canvas_provider.ahp.core import HostCore
 from canvas_provider.ahp.effect import Close, Cut, Effect, Materialize, Open, Read, Send
+from canvas_provider.ahp.relay import Relay
 from canvas_provider.errors import RemoteError
 from canvas_provider.host.registry import HostRefusal
 from canvas_provider.protocol.ahp import ClientInfo, ErrorCode
@@ -41,17 +42,9 @@ AGENT: Final = ("canvas-provider", "canvas_provider")
 
 
 class AHPHost:
-    """Made by `start`; close it in the end, or use it as an async context manager.
+    """Made by `start`; close it in the end, or use it as an async context manager."""
 
-    Args:
-        reader: What reads resources for clients; the host closes it.
-        has_registry: Whether clients may see the types of canvases, open and dispose. Without it
-            they can only watch, as with Copilot CLI 1.0.102.
-    """
-
-    def __init__(
-        self, server: ClientInfo, reader: ResourceReader, *, has_registry: bool = True
-    ) -> None:
+    def __init__(self, server: ClientInfo, reader: ResourceReader, *, has_registry: bool) -> None:
         self._token = Token(secrets.token_urlsafe(32))
         self._core = HostCore(server=server, agent=AGENT, has_registry=has_registry)
         self._reader = reader
@@ -67,17 +60,24 @@ class AHPHost:
         cls,
         sources: Iterable[ChatSource] = (),
         *,
-        reader: ResourceReader,
         port: int = 0,
+        reader: ResourceReader | None = None,
         has_registry: bool = True,
         server: ClientInfo | None = None,
     ) -> Self:
         """Serve some sessions at a port of the loopback interface; 0: any.
 
+        Args:
+            reader: What reads resources for clients, closed with the host; a `Relay`, if not given.
+            has_registry: Whether clients may see the types of canvases, open and dispose. Without
+                it they can only watch, as with Copilot CLI 1.0.102.
+            server: What clients are told of who this is.
+
         Raises:
             OSError: the port is taken.
         """
-        host = cls(server or {"name": AGENT[1]}, reader, has_registry=has_registry)
+        server = server or {"name": AGENT[1]}
+        host = cls(server, reader or Relay(), has_registry=has_registry)
         await host._listen(port)
         for source in sources:
             host.add(source)
