@@ -348,14 +348,15 @@ class SQLiteFile:
     def _store_error(self, what: str, verb: str, error: sqlite3.Error) -> StoreError:
         """Tell what SQLite says, and what a person can do about it."""
         code = _code(error)
+        name = getattr(error, "sqlite_errorname", "SQLite")
         if code == sqlite3.SQLITE_FULL:
             return store_error(what, verb, _system_error(errno.ENOSPC), self.path)
         if code in _UNWRITABLE:
             return store_error(what, verb, _system_error(errno.EACCES), self.path)
         if code in _BUSY:
             return StoreError(
-                f"{what} cannot be {verb}: it stays locked by another program; close what has it"
-                f" open, then try again: {self.path}",
+                f"{what} cannot be {verb}: [{name}] it stays locked by another program; close what"
+                f" has it open, then try again: {self.path}",
                 told=tell(
                     verb,
                     f"another program has kept it locked for {PATIENCE:g} s. Close what has it "
@@ -363,7 +364,7 @@ class SQLiteFile:
                 ),
             )
         return StoreError(
-            f"{what} cannot be {verb}: {error}: {self.path}",
+            f"{what} cannot be {verb}: [{name}] {error}: {self.path}",
             told=tell(verb, "the database reports an error. The log has the details."),
         )
 

@@ -155,6 +155,7 @@ async def test_a_database_that_another_program_keeps_locked_is_told(
             "The state could not be saved; nothing was changed. The reason: another program has "
             "kept it locked for 0.02 s. Close what has it open, then try again."
         )
+        assert "[SQLITE_BUSY]" in log[0]
         assert str(path) in log[0]
         other.execute("ROLLBACK")
         other.close()
