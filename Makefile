@@ -2,6 +2,7 @@
 # make test   every test but those of `make slow`; what needs a program that is missing is skipped, and says so
 # make slow   the tests that wait for what takes half a minute, which `make test` leaves out
 # make bench  what the state costs on this machine: benchmarks/README.md
+# make soak   much load for a while, two minutes or SECONDS=3600: nothing may grow
 # make fuzz   looks for bytes that break one of the targets of tests/fuzz: TARGET=framing SECONDS=60
 # make lint types docs clean
 
@@ -15,9 +16,8 @@ COPILOT := '@github/copilot@>=1.0.102' @github/copilot-sdk
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 TARGET ?= connection
-SECONDS ?= 60
 
-.PHONY: demo test slow bench fuzz lint types docs clean npm-tools python-version
+.PHONY: demo test slow bench soak fuzz lint types docs clean npm-tools python-version
 
 demo: $(VENV)/installed
 	$(BIN)/canvas-provider dev examples/kanban
@@ -31,9 +31,12 @@ slow: $(VENV)/installed-dev npm-tools
 bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks.state $(BENCH_ARGS)
 
+soak: $(VENV)/installed-dev
+	SOAK_SECONDS=$(or $(SECONDS),120) $(PYTEST) -m slow -s tests/load
+
 fuzz: $(VENV)/installed-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
-	$(BIN)/python -m tests.fuzz.guided $(TARGET) $(SECONDS)
+	$(BIN)/python -m tests.fuzz.guided $(TARGET) $(or $(SECONDS),60)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
