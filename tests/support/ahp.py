@@ -19,7 +19,7 @@ from canvas_provider.types import MISSING, JSONObject, JSONValue
 from canvas_provider.wire.peer import Peer
 from canvas_provider.wire.transports import memory_pair
 
-__all__ = ["BOARD", "ROOT", "Client", "Desk", "hosted"]
+__all__ = ["BOARD", "EXTENSION", "ROOT", "Client", "Desk", "hosted"]
 
 ROOT: Final = "ahp-root://"
 
@@ -57,8 +57,14 @@ class Desk:
     """
 
     def __init__(
-        self, session_id: str = "s1", *, is_cold: bool = False, has_backing: bool = True
+        self,
+        session_id: str = "s1",
+        *,
+        is_cold: bool = False,
+        has_backing: bool = True,
+        extension_id: str = EXTENSION,
     ) -> None:
+        self.extension_id = extension_id
         self.runtime = Runtime(
             working_directory="/work", workspace_path="/space", session_id=session_id
         )
@@ -128,7 +134,9 @@ class Desk:
         """Start the extension and have it join."""
         self.starts += 1
         near, far = memory_pair()
-        self._link = await self.runtime.attach(near, extension_id=EXTENSION, extension_name="demo")
+        self._link = await self.runtime.attach(
+            near, extension_id=self.extension_id, extension_name="demo"
+        )
         self._peer = Peer(far, on_request=self._serve)
         self._peer.start()
         self.is_cold = False
@@ -158,7 +166,7 @@ class Desk:
         for number in range(count):
             data = {
                 "instanceId": instance_id,
-                "extensionId": EXTENSION,
+                "extensionId": self.extension_id,
                 "canvasId": "board",
                 "title": f"Change {number}",
                 "url": "http://127.0.0.1:1/t/",
@@ -219,6 +227,14 @@ class Client:
         assert "error" in frame, frame
         return frame["error"]
 
+    async def run(self, method: str, **params: JSONValue) -> list[Any]:
+        """Send a request; return every frame up to its answer, which is the last one."""
+        id = await self.begin(method, **params)
+        frames = [await self.take()]
+        while frames[-1].get("id") != id:
+            frames.append(await self.take())
+        return frames
+
     async def notify(self, method: str, **params: JSONValue) -> None:
         await self.send(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}))
 
@@ -239,11 +255,7 @@ class Client:
 
     async def idle(self) -> list[Any]:
         """Return what came until a ping was answered: everything that was under way."""
-        id = await self.begin("ping", channel=ROOT)
-        frames: list[Any] = []
-        while (frame := await self.take()).get("id") != id:
-            frames.append(frame)
-        return frames
+        return (await self.run("ping", channel=ROOT))[:-1]
 
     async def initialize(
         self, *subscriptions: str, versions: tuple[str, ...] = ("1.1.0",), id: str = "c1"
@@ -254,6 +266,15 @@ class Client:
             protocolVersions=[*versions],
             clientId=id,
             initialSubscriptions=[*subscriptions],
+        )
+
+    async def reconnect(self, seen: int, *subscriptions: str, id: str = "c1") -> Any:
+        return await self.ask(
+            "reconnect",
+            channel=ROOT,
+            clientId=id,
+            lastSeenServerSeq=seen,
+            subscriptions=[*subscriptions],
         )
 
     async def subscribe(self, channel: str) -> Any:
