@@ -226,9 +226,8 @@ class SessionAPI:
         for name, value in options.items():
             head, *rest = name.split("_")
             params[head + "".join(map(str.capitalize, rest))] = cast(JSONValue, value)
-        return cast(
-            ModelSwitched, await self._parts.request(Method.SESSION_MODEL_SWITCH_TO, params)
-        )
+        result = await self._parts.request(Method.SESSION_MODEL_SWITCH_TO, params)
+        return cast(ModelSwitched, result if isinstance(result, dict) else {})
 
     async def set_auto_tier(self, auto_tier: str | None) -> JSONObject:
         """Change how the model `auto` picks one; None is the provider's default."""

@@ -5,6 +5,7 @@ from typing import cast
 from canvas_provider.protocol.copilot import Method
 from canvas_provider.protocol.requests import ExtensionInfo
 from canvas_provider.session.prompts import Request
+from canvas_provider.types import JSONValue
 
 __all__ = ["SessionExtensions"]
 
@@ -37,4 +38,11 @@ class SessionExtensions:
         """Return every extension that the runtime has found, with its status."""
         result = await self._request(Method.SESSION_EXTENSIONS_LIST, {})
         found = result.get("extensions") if isinstance(result, dict) else None
-        return cast("list[ExtensionInfo]", found if isinstance(found, list) else [])
+        whole = [each for each in found if _is_whole(each)] if isinstance(found, list) else []
+        return cast("list[ExtensionInfo]", whole)
+
+
+def _is_whole(info: JSONValue) -> bool:
+    """Say whether it has what `ExtensionInfo` promises."""
+    texts = ExtensionInfo.__required_keys__
+    return isinstance(info, dict) and all(isinstance(info.get(name), str) for name in texts)

@@ -3,7 +3,11 @@
 import asyncio
 from typing import cast
 
-from canvas_provider.protocol.copilot import SessionCapabilities, SessionResumeResult
+from canvas_provider.protocol.copilot import (
+    SessionCapabilities,
+    SessionResumeResult,
+    UICapabilities,
+)
 from canvas_provider.protocol.events import SessionEvent
 from canvas_provider.types import JSONObject
 
@@ -26,15 +30,14 @@ class Facts:
         self.workspace_path = path if isinstance(path, str) else None
         capabilities = result.get("capabilities")
         if isinstance(capabilities, dict):
-            self.capabilities = capabilities
+            self.capabilities = _to_capabilities(cast(JSONObject, capabilities))
 
     def change(self, event: SessionEvent) -> None:
         """Take a `capabilities.changed`, which names only what is different."""
-        changed = cast(JSONObject, self.capabilities) | event["data"]
-        before, new = self.capabilities.get("ui"), event["data"].get("ui")
-        if isinstance(new, dict):
-            changed["ui"] = (cast(JSONObject, before) if isinstance(before, dict) else {}) | new
-        self.capabilities = cast(SessionCapabilities, changed)
+        changed = _to_capabilities(event["data"])
+        if "ui" in changed and "ui" in self.capabilities:
+            changed["ui"] = {**self.capabilities["ui"], **changed["ui"]}
+        self.capabilities = {**self.capabilities, **changed}
         if not self.has_dialogs:
             self._no_dialogs.set()
             self._no_dialogs = asyncio.Event()
@@ -53,5 +56,15 @@ class Facts:
         await self._no_dialogs.wait()
 
     def _has(self, name: str) -> bool:
-        ui = self.capabilities.get("ui")
-        return isinstance(ui, dict) and cast(JSONObject, ui).get(name) is True
+        return cast(JSONObject, self.capabilities.get("ui", {})).get(name) is True
+
+
+def _to_capabilities(value: JSONObject) -> SessionCapabilities:
+    """Leave out what is not of the type that an author counts on."""
+    known = {name: each for name, each in value.items() if name != "ui"}
+    if isinstance(ui := value.get("ui"), dict):
+        flags = UICapabilities.__annotations__
+        known["ui"] = {
+            n: each for n, each in ui.items() if isinstance(each, bool) or n not in flags
+        }
+    return cast(SessionCapabilities, known)

@@ -213,7 +213,8 @@ class Instances:
                 f"{entry.instance.canvas.id!r}: use another instance id.",
             )
         entry.session.follow(params)
-        entry.instance.host = cast(JSONObject, params.get("host", {}))
+        host = params.get("host")
+        entry.instance.host = cast(JSONObject, host) if isinstance(host, dict) else {}
         return entry
 
     def _create(self, params: CanvasOpenParams) -> _Entry:

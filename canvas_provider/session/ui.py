@@ -101,7 +101,6 @@ def _to_result(answer: JSONValue) -> ElicitationResult:
     fields = answer if isinstance(answer, dict) else {}
     if fields.get("action") not in ("accept", "decline", "cancel"):
         return {"action": "cancel"}
-    content = fields.get("content")
-    if content is not None and not isinstance(content, dict):
-        del fields["content"]
+    if not isinstance(fields.get("content"), dict):
+        fields.pop("content", None)
     return cast(ElicitationResult, fields)

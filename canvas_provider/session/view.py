@@ -21,6 +21,6 @@ class InstanceSession(SessionAPI):
 
     def follow(self, params: CallParams) -> None:
         """Take over where the runtime says this call works."""
-        context = params.get("session")
-        if context is not None:
-            self.working_directory = context.get("workingDirectory", self.working_directory)
+        context: object = params.get("session")
+        if isinstance(context, dict) and isinstance(path := context.get("workingDirectory"), str):
+            self.working_directory = path
