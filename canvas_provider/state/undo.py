@@ -6,16 +6,18 @@ edits: what was put, inserted or deleted, and where.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from canvas_provider.errors import NothingToUndo, RevisionConflict
 from canvas_provider.state.document import Change
-from canvas_provider.state.history import Revision
+from canvas_provider.state.history import MAX_REVISIONS, MAX_SIZE, Revision
 from canvas_provider.state.inverse import before_removal
 from canvas_provider.state.patch import Operation, Patching, parse_pointer, resolve
 from canvas_provider.types import Author, JSONValue
 
 __all__ = ["change_back"]
+
+_BOUNDS: Final = f"(it is kept for {MAX_REVISIONS} revisions, and {MAX_SIZE >> 20} MiB)"
 
 
 def change_back(
@@ -38,7 +40,7 @@ def change_back(
         RevisionConflict: a later revision is in the way, and is named.
         InvalidState: the state would not be of its type.
     """
-    for target in _candidates(revisions, number, of, redo=redo):
+    for target in _candidates(change, revisions, number, of, redo=redo):
         _ensure_free(change.document.value, revisions, target)
         # What only filled in a field that the type has is filled in again.
         if change.patch(target.inverse):
@@ -48,11 +50,18 @@ def change_back(
     if number is not None:
         raise NothingToUndo(f"To undo revision {number} would change nothing.")
     whose = "" if of is None else f" by the {of}"
-    raise NothingToUndo(f"There is nothing{whose} to {'redo' if redo else 'undo'}.")
+    raise NothingToUndo(
+        f"There is nothing{whose} to {'redo' if redo else 'undo'}{_before(change, revisions)}."
+    )
 
 
 def _candidates(
-    revisions: Sequence[Revision], number: int | None, of: Author | None, *, redo: bool
+    change: Change,
+    revisions: Sequence[Revision],
+    number: int | None,
+    of: Author | None,
+    *,
+    redo: bool,
 ) -> Iterator[Revision]:
     """Yield what may be taken back, the first choice first.
 
@@ -63,7 +72,7 @@ def _candidates(
     """
     undone = _undone(revisions)
     if number is not None:
-        yield _find(revisions, number, undone)
+        yield _find(change, revisions, number, undone)
         return
     for revision in reversed(revisions):
         is_edit = revision.reverts is None
@@ -72,16 +81,29 @@ def _candidates(
             yield revision
 
 
-def _find(revisions: Sequence[Revision], number: int, undone: dict[int, int]) -> Revision:
+def _find(
+    change: Change, revisions: Sequence[Revision], number: int, undone: dict[int, int]
+) -> Revision:
     for revision in revisions:
         if revision.number == number:
             if number in undone:
                 raise NothingToUndo(f"Revision {number} is undone already, by {undone[number]}.")
             return revision
-    newest = revisions[-1].number if revisions else 0
-    if number > newest:
-        raise NothingToUndo(f"There is no revision {number} yet: undo one from the history.")
-    raise NothingToUndo(f"Revision {number} was too long ago to be undone.")
+    newest = change.document.revision
+    if not 0 < number <= newest:
+        raise NothingToUndo(
+            f"There is no revision {number}: the newest is {newest}. Undo one from the history."
+        )
+    raise NothingToUndo(f"Revision {number} is not remembered any more {_BOUNDS}.")
+
+
+def _before(change: Change, revisions: Sequence[Revision]) -> str:
+    """Say what is not known, for there may have been something to undo."""
+    if revisions:
+        oldest = revisions[0].number
+        return "" if oldest == 1 else f": what came before revision {oldest} is forgotten {_BOUNDS}"
+    newest = change.document.revision
+    return f": what led to revision {newest} is forgotten {_BOUNDS}" if newest else ""
 
 
 def _undone(revisions: Sequence[Revision]) -> dict[int, int]:
@@ -93,6 +115,11 @@ def _undone(revisions: Sequence[Revision]) -> dict[int, int]:
     return undone
 
 
+def _pairs(revisions: Sequence[Revision]) -> dict[int, int]:
+    """Return the undos that stand, each with what it undid."""
+    return {number: reverts for reverts, number in _undone(revisions).items()}
+
+
 def _ensure_free(document: JSONValue, revisions: Sequence[Revision], target: Revision) -> None:
     """Make sure that the inverse of `target` fits `document`, where `revisions` led.
 
@@ -100,7 +127,7 @@ def _ensure_free(document: JSONValue, revisions: Sequence[Revision], target: Rev
         RevisionConflict: something that it touches, or the shape of a list on the way there, has
             changed since. It names the revision.
     """
-    later = [revision for revision in revisions if revision.number > target.number]
+    later = _folded([revision for revision in revisions if revision.number > target.number])
     patching = Patching(document)
     for revision in reversed(later):
         for operation in revision.inverse:
@@ -114,11 +141,28 @@ def _ensure_free(document: JSONValue, revisions: Sequence[Revision], target: Rev
                 )
 
 
+def _folded(later: Sequence[Revision]) -> list[Revision]:
+    """Leave out each revision that the next one of those that are left has undone, and that one.
+
+    Undos come right after one another, most often. Then nothing is left to be looked at, so that
+    the last of a hundred takes no longer than the first.
+    """
+    pairs = _pairs(later)
+    folded: list[Revision] = []
+    for revision in later:
+        last = folded[-1] if folded else None
+        if last and pairs.get(revision.number) == last.number and revision.ops == last.inverse:
+            folded.pop()
+        else:
+            folded.append(revision)
+    return folded
+
+
 def _in_the_way(target: Revision, other: Revision) -> str:
-    return (
-        f"Revision {target.number} ({_describe(target)}) cannot be undone: revision"
-        f" {other.number} ({_describe(other)}) has changed the same since."
-    )
+    what = f"Revision {target.number} ({_describe(target)}) cannot be undone"
+    if target.reverts is not None and not target.is_redo:
+        what = f"Revision {target.reverts}, undone by {target.number}, cannot be redone"
+    return f"{what}: revision {other.number} ({_describe(other)}) has changed the same since."
 
 
 def _describe(revision: Revision) -> str:
@@ -151,7 +195,7 @@ def _standing(document: JSONValue, later: Sequence[Revision]) -> _Changes:
     An undo and what it undid do, and so do a redo and the undo. What came in between names places
     as they were with the undone in effect; it is returned as it would be without.
     """
-    pairs = {number: reverts for reverts, number in _undone(later).items()}
+    pairs = _pairs(later)
     known = {revision.number for revision in later}
     changes: _Changes = []
     for revision in later:

@@ -20,7 +20,7 @@ from canvas_provider.errors import (
 )
 from canvas_provider.state.json import equal
 from canvas_provider.state.memory import MemoryStore
-from canvas_provider.state.patch import apply
+from canvas_provider.state.patch import Patching, apply
 from canvas_provider.state.shared import Revision, SharedState
 from canvas_provider.state.sqlite import SQLiteStore
 from canvas_provider.types import Author
@@ -117,10 +117,75 @@ async def test_any_known_revision_can_be_undone_once() -> None:
         await state.undo(1)
     await state.undo(3)
     assert state.document == {"a": 1, "b": 1}
-    for number, text in ((0, "too long ago"), (9, "no revision 9 yet")):
+    for number, text in ((0, "no revision 0: the newest"), (-1, "no revision -1"), (9, "is 4")):
         with pytest.raises(NothingToUndo, match=text) as caught:
             await state.undo(number)
         assert caught.value.code == "nothing_to_undo"
+
+
+async def test_what_is_forgotten_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("canvas_provider.state.history.MAX_REVISIONS", 2)
+    state = await open_state({})
+    for number in range(3):
+        await put(state, "a", number)
+    with pytest.raises(NothingToUndo, match="Revision 1 is not remembered any more"):
+        await state.undo(1)
+    await state.undo()
+    with pytest.raises(NothingToUndo, match="nothing to undo: what came before revision 3 is"):
+        await state.undo()
+
+
+async def test_a_change_that_is_too_large_to_remember_is_told() -> None:
+    state = await open_state({})
+    await put(state, "a", 1)
+    await put(state, "large", "x" * 1_100_000)
+    assert state.history() == []
+    with pytest.raises(NothingToUndo) as caught:
+        await state.undo()
+    assert str(caught.value) == (
+        "There is nothing to undo: what led to revision 2 is forgotten (it is kept for 256 "
+        "revisions, and 1 MiB)."
+    )
+    await put(state, "large", "y")
+    with pytest.raises(NothingToUndo, match="what led to revision 3 is forgotten"):
+        await state.undo()
+
+
+async def test_a_redo_that_something_is_in_the_way_of_speaks_of_a_redo() -> None:
+    state = await open_state({"a": 0})
+    await put(state, "a", 1)
+    await state.undo()
+    await put(state, "a", 2, author="person")
+    with pytest.raises(RevisionConflict) as caught:
+        await state.redo()
+    assert str(caught.value) == (
+        "Revision 1, undone by 2, cannot be redone: revision 3 (put_a by the person) has changed "
+        "the same since."
+    )
+
+
+async def test_the_last_of_many_undos_looks_at_no_more_than_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was undone since is not gone through again, nor by the redos."""
+    state = await open_state({"l": [{"x": 0} for _ in range(5)]})
+    for number in range(20):
+        async with state.change() as draft:
+            for item in draft["l"]:
+                item["x"] = number + 1
+    steps: list[int] = []
+    step = Patching.step
+
+    def counted(self: Patching, operation: Any) -> None:
+        steps[-1] += 1
+        step(self, operation)
+
+    monkeypatch.setattr(Patching, "step", counted)
+    for walk in (state.undo, state.redo, state.undo):
+        for _ in range(20):
+            steps.append(0)
+            await walk()
+    assert len(set(steps)) == 1, steps
 
 
 async def test_what_changed_since_is_named_and_kept() -> None:
