@@ -29,7 +29,10 @@ LIVES: Final = 2
 INSTANCES: Final = 100
 STREAMS: Final = 500
 ACTIONS: Final = 1_000
-"""A second."""
+"""A second, where the machine can."""
+
+IN_FLIGHT: Final = 200
+"""So many at once at most: a machine that is slow is asked for less, not for more and more."""
 
 EXTENSION: Final = '''
 import asyncio, gc, os, threading
@@ -88,6 +91,7 @@ class Crowd:
         self._http = httpx.AsyncClient(
             trust_env=False, limits=httpx.Limits(max_keepalive_connections=0)
         )
+        self._acting: set[asyncio.Task[None]] = set()
         self.actions: list[float] = []
         self.posts: list[float] = []
         self.received = 0
@@ -114,13 +118,17 @@ class Crowd:
         start = loop.time()
         async with asyncio.TaskGroup() as calls:
             asked = second = 0
+            stirring: asyncio.Task[None] | None = None
             while (now := loop.time() - start) < seconds:
                 while asked < now * ACTIONS:
-                    calls.create_task(self._act())
+                    if len(self._acting) < IN_FLIGHT:
+                        act = calls.create_task(self._act())
+                        self._acting.add(act)
+                        act.add_done_callback(self._acting.discard)
                     asked += 1
-                if now > second:
+                if now > second and (stirring is None or stirring.done()):
                     second += 1
-                    calls.create_task(self._stir())
+                    stirring = calls.create_task(self._stir())
                 await asyncio.sleep(0.005)  # noqa: TID251  # the load is a rate
 
     async def _act(self) -> None:
