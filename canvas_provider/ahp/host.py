@@ -78,7 +78,11 @@ class AHPHost:
         """
         server = server or {"name": AGENT[1]}
         host = cls(server, reader or Relay(), has_registry=has_registry)
-        await host._listen(port)
+        try:
+            await host._listen(port)
+        except BaseException:
+            await host._reader.aclose()
+            raise
         for source in sources:
             host.add(source)
         return host
