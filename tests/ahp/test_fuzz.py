@@ -29,7 +29,7 @@ KEYS: Final = [
 
 METHODS: Final = [
     *("ping", "initialize", "reconnect", "subscribe", "unsubscribe", "dispatchAction"),
-    *("listSessions", "resourceRead", "openCanvas", "disposeCanvas", "createChat", ""),
+    *("listSessions", "resourceRead", "createChat", "", *["openCanvas", "disposeCanvas"] * 3),
 ]
 
 FITTING: Final[dict[str, Any]] = {
