@@ -4,6 +4,7 @@
     ├── DeclarationError          what an author declared cannot work; nothing was started
     ├── JoinError                 Copilot did not take us into the session
     ├── Unsupported               the host cannot do what was asked
+    ├── Unavailable               the canvas has no source now
     ├── TurnFailed                the agent's turn ended with an error
     ├── CanvasError               an answer for the caller: a code and a message
     │   ├── InvalidInput            invalid_input         the input does not fit the schema
@@ -32,7 +33,12 @@
         ├── ConnectionClosed        the other side is gone
         ├── InvalidAnswer           the other side answered something that makes no sense
         └── RemoteError             the other side answered with an error
-            └── MethodNotFound
+            ├── MethodNotFound
+            ├── NotFound              AHP: no such channel or resource
+            ├── PermissionDenied      AHP: not for this client
+            ├── Conflict              AHP: the URI belongs to something else
+            ├── AuthRequired          AHP: the host wants to know first who asks
+            └── UnsupportedVersion    AHP: the host speaks none of our versions
 
 A `CanvasError` is the only one whose text reaches an agent or a page.
 """
@@ -44,10 +50,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ActionTimeout",
+    "AuthRequired",
     "CanvasError",
     "CanvasProviderError",
     "ChangeInProgress",
     "Closing",
+    "Conflict",
     "ConnectionClosed",
     "DamagedDocument",
     "DeclarationError",
@@ -62,9 +70,11 @@ __all__ = [
     "MethodNotFound",
     "NoHandler",
     "NotAllowed",
+    "NotFound",
     "NotJSON",
     "NothingToUndo",
     "PatchError",
+    "PermissionDenied",
     "RemoteError",
     "RevisionConflict",
     "StateClosed",
@@ -73,8 +83,10 @@ __all__ = [
     "StoreUnavailable",
     "TurnFailed",
     "UnfitDocument",
+    "Unavailable",
     "UnknownAction",
     "Unsupported",
+    "UnsupportedVersion",
     "WireError",
 ]
 
@@ -120,6 +132,10 @@ class JoinError(CanvasProviderError):
 
 class Unsupported(CanvasProviderError):
     """The host cannot do what was asked of it. The message says what to do instead."""
+
+
+class Unavailable(CanvasProviderError):
+    """The canvas has no source now: its provider is gone, and may come back with another one."""
 
 
 class TurnFailed(CanvasProviderError):
@@ -357,3 +373,23 @@ class MethodNotFound(RemoteError):
 
     def __reduce__(self) -> tuple[type["RemoteError"], tuple[int, str, "JSONValue"]]:
         return RemoteError, (self.code, self.message, self.data)
+
+
+class NotFound(RemoteError):
+    """There is no such channel or resource (AHP: -32008)."""
+
+
+class PermissionDenied(RemoteError):
+    """The host does not do that for this client (AHP: -32009)."""
+
+
+class Conflict(RemoteError):
+    """The URI belongs to something else already (AHP: -32011)."""
+
+
+class AuthRequired(RemoteError):
+    """The host wants to know first who asks; `data` says for what (AHP: -32007)."""
+
+
+class UnsupportedVersion(RemoteError):
+    """The host speaks none of our versions; `data` may name those it speaks (AHP: -32005)."""

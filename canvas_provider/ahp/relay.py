@@ -20,7 +20,7 @@ from yarl import URL
 
 from canvas_provider.ahp.chat_source import LiveURLs
 from canvas_provider.ahp.source import Address, find_address, find_redirect
-from canvas_provider.errors import RemoteError
+from canvas_provider.errors import NotFound, PermissionDenied
 from canvas_provider.protocol.ahp import ErrorCode, ResourceReadResult
 
 __all__ = ["Encoding", "Relay"]
@@ -111,8 +111,8 @@ class Relay:
             encoding: What the client would like. Content that is no UTF-8 comes as base64 anyway.
 
         Raises:
-            RemoteError: to be the answer. NOT_FOUND if the canvas has no such resource, otherwise
-                PERMISSION_DENIED.
+            NotFound: the canvas has no such resource.
+            PermissionDenied: all else.
         """
         try:
             async with asyncio.timeout(self._timeout), self._slots:
@@ -151,7 +151,7 @@ class Relay:
     async def _take(self, response: aiohttp.ClientResponse) -> tuple[str, bytes]:
         content_type = response.headers.get("Content-Type", "")
         if response.status in ABSENT:
-            raise RemoteError(ErrorCode.NOT_FOUND, "The canvas has no such resource.")
+            raise NotFound(ErrorCode.NOT_FOUND, "The canvas has no such resource.")
         if response.status // 100 != 2:
             _refuse(f"The canvas answered {response.status}.")
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
@@ -199,4 +199,4 @@ def _as_text(content_type: str, body: bytes, encoding: Encoding | None) -> str |
 
 def _refuse(message: str) -> NoReturn:
     # Not from what it was caught as: that text names the address.
-    raise RemoteError(ErrorCode.PERMISSION_DENIED, message) from None
+    raise PermissionDenied(ErrorCode.PERMISSION_DENIED, message) from None
