@@ -23,7 +23,6 @@ from uuid import uuid4
 
 from yarl import URL
 
-from canvas_provider import __version__
 from canvas_provider.ahp.answers import read_chats, read_sessions
 from canvas_provider.ahp.backoff import Backoff
 from canvas_provider.ahp.calls import Calls
@@ -89,9 +88,7 @@ class AHPClient:
         near = direct and _host_of(url) in LOOPBACK
         self._reader = Reader(self._request, direct=near)
         self._timeout = timeout
-        self._dialogue = Dialogue(
-            client_id or uuid4().hex, {"name": "canvas_provider", "version": __version__}
-        )
+        self._dialogue = Dialogue(client_id or uuid4().hex, {"name": "canvas_provider"})
         self._line = Line(
             url,
             backoff or Backoff(),

@@ -98,7 +98,7 @@ class Dialogue:
 
     Args:
         client_id: what the host knows us by when we return.
-        client_info: `name` and `version`, for readers.
+        client_info: who we are, for readers.
     """
 
     def __init__(self, client_id: str, client_info: JSONObject) -> None:

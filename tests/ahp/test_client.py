@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from canvas_provider import __version__
 from canvas_provider.ahp.backoff import Backoff
 from canvas_provider.ahp.client import AHPClient
 from canvas_provider.errors import (
@@ -75,7 +74,7 @@ async def test_a_client_introduces_itself_and_offers_its_versions(host: Scripted
         "channel": ROOT,
         "protocolVersions": ["1.1.0", "1.0.0"],
         "clientId": "c-7f",
-        "clientInfo": {"name": "canvas_provider", "version": __version__},
+        "clientInfo": {"name": "canvas_provider"},
         "initialSubscriptions": [ROOT],
     }
     await within(connecting)
