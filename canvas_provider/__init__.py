@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from canvas_provider.state.history import Revision
     from canvas_provider.state.json_file import JSONFileStore
     from canvas_provider.state.memory import MemoryStore
+    from canvas_provider.state.redis_store import RedisStore
     from canvas_provider.state.shared import SharedState
     from canvas_provider.state.sqlite import SQLiteStore
 
@@ -64,6 +65,7 @@ __all__ = [
     "NothingToUndo",
     "Opened",
     "Progress",
+    "RedisStore",
     "Revision",
     "RevisionConflict",
     "SQLiteStore",
@@ -87,6 +89,7 @@ _LATER: Final = {
     "JSONFileStore": "canvas_provider.state.json_file",
     "MemoryStore": "canvas_provider.state.memory",
     "Progress": "canvas_provider.canvas.progress",
+    "RedisStore": "canvas_provider.state.redis_store",
     "Revision": "canvas_provider.state.history",
     "Session": "canvas_provider.session.session",
     "SQLiteStore": "canvas_provider.state.sqlite",

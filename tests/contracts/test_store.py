@@ -18,7 +18,7 @@ import pytest
 
 import canvas_provider
 from canvas_provider.errors import DamagedDocument, RevisionConflict, StateClosed, StoreError
-from canvas_provider.state import database, files, history, patch_log
+from canvas_provider.state import database, files, history, patch_log, redis_log
 from canvas_provider.state.json import equal
 from canvas_provider.state.patch import diff
 from canvas_provider.state.registry import StateRegistry
@@ -26,7 +26,7 @@ from canvas_provider.state.shared import Revision, SharedState
 from canvas_provider.state.store import Store
 from canvas_provider.types import JSONValue
 from tests.support.require import ROOT
-from tests.support.stores import DURABLE, KINDS, StoreKind, commit, held
+from tests.support.stores import DURABLE, KINDS, ON_DISK, StoreKind, commit, held
 
 ODD_KEYS = [
     "",
@@ -69,6 +69,12 @@ def durable(request: pytest.FixtureRequest) -> StoreKind:
     return made
 
 
+@pytest.fixture(params=ON_DISK, ids=str)
+def on_disk(request: pytest.FixtureRequest) -> StoreKind:
+    made: StoreKind = request.param
+    return made
+
+
 @pytest.fixture
 async def store(kind: StoreKind, tmp_path: Path) -> AsyncIterator[Store]:
     made = kind.make(tmp_path / "new")
@@ -92,12 +98,12 @@ async def test_a_key_without_a_document_is_at_revision_0(store: Store) -> None:
 
 
 async def test_looking_for_a_document_creates_no_document(
-    durable: StoreKind, tmp_path: Path
+    on_disk: StoreKind, tmp_path: Path
 ) -> None:
-    store = durable.make(tmp_path)
+    store = on_disk.make(tmp_path)
     assert await store.load("board") is None
     await store.aclose()
-    assert not (tmp_path / durable.file).exists()
+    assert not (tmp_path / on_disk.file).exists()
 
 
 async def test_what_was_committed_is_loaded(store: Store) -> None:
@@ -194,8 +200,9 @@ async def test_any_history_leads_to_the_same_document_for_who_comes_when(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(patch_log, "MAX_PATCHES", 7)
-    monkeypatch.setattr(patch_log, "MIN_LOG", 1500)
+    for log in (patch_log, redis_log):
+        monkeypatch.setattr(log, "MAX_PATCHES", 7)
+        monkeypatch.setattr(log, "MIN_LOG", 1500)
     source = random.Random(seed)
     follower = kind.make(tmp_path / "new") if kind.is_durable else store
     document: Any = {"items": []}
@@ -246,6 +253,7 @@ async def test_a_store_tells_what_led_to_the_document(store: Store) -> None:
 async def test_what_a_store_tells_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "MAX_REVISIONS", 20)
     monkeypatch.setattr(patch_log, "MAX_REVISIONS", 20)
+    monkeypatch.setattr(redis_log, "MAX_REVISIONS", 20)
     for number in range(1, 31):
         await store.commit("board", number - 1, {"a": {"n": [number]}}, told(number))
     stored = await store.load("board")
@@ -422,15 +430,15 @@ async def test_what_was_begun_before_closing_is_done(durable: StoreKind, tmp_pat
     assert await load_anew(durable, tmp_path, "board") == (1, {"a": 1})
 
 
-async def test_files_are_private_to_the_user(durable: StoreKind, tmp_path: Path) -> None:
+async def test_files_are_private_to_the_user(on_disk: StoreKind, tmp_path: Path) -> None:
     folder = tmp_path / "made" / "here"
-    store = durable.make(folder)
+    store = on_disk.make(folder)
     await commit(store, "board", 0, {"a": 1}, [])
     await commit(store, "board", 1, {"a": 2}, [])
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     found = {path.name: oct(stat.S_IMODE(path.stat().st_mode)) for path in folder.iterdir()}
     assert set(found.values()) == {"0o600"}, found
-    assert durable.file in found
+    assert on_disk.file in found
     await store.aclose()
 
 
@@ -452,10 +460,10 @@ def asides_of(path: Path) -> list[Path]:
     ids=["empty", "zeros", "half", "text", "reversed"],
 )
 async def test_a_damaged_file_is_set_aside_whole_and_reported(
-    durable: StoreKind, tmp_path: Path, damage: Any, caplog: pytest.LogCaptureFixture
+    on_disk: StoreKind, tmp_path: Path, damage: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = tmp_path / durable.file
-    store = durable.make(tmp_path)
+    path = tmp_path / on_disk.file
+    store = on_disk.make(tmp_path)
     await commit(store, "board", 0, {"secret": ["hunter2"] * 9999}, [])
     await store.aclose()
     content = damage(path.read_bytes())
@@ -480,15 +488,15 @@ REFUSED_AT_FIRST = ("replace", "rename", "unlink")
 
 
 async def test_a_file_that_another_process_holds_is_waited_for(
-    durable: StoreKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    on_disk: StoreKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Windows neither replaces, renames nor removes what a scanner or an editor has open."""
-    path = tmp_path / durable.file
+    path = tmp_path / on_disk.file
     path.write_bytes(b"not what it was " * 400)
-    for name in durable.beside:
+    for name in on_disk.beside:
         if name.endswith((".tmp", ".new")):
             (tmp_path / name).write_bytes(b"left by a process that was killed")
-    store = durable.make(tmp_path)
+    store = on_disk.make(tmp_path)
     refused: dict[str, set[str]] = {name: set() for name in REFUSED_AT_FIRST}
 
     def hold(name: str) -> None:
@@ -510,13 +518,13 @@ async def test_a_file_that_another_process_holds_is_waited_for(
     await store.aclose()
     monkeypatch.undo()
     assert all(refused.values()), refused
-    assert await load_anew(durable, tmp_path, "board") == (1, {"a": 1})
+    assert await load_anew(on_disk, tmp_path, "board") == (1, {"a": 1})
     assert len(asides_of(path)) == 1
 
 
-async def test_a_file_of_a_newer_version_is_left_alone(durable: StoreKind, tmp_path: Path) -> None:
-    path = tmp_path / durable.file
-    store = durable.make(tmp_path)
+async def test_a_file_of_a_newer_version_is_left_alone(on_disk: StoreKind, tmp_path: Path) -> None:
+    path = tmp_path / on_disk.file
+    store = on_disk.make(tmp_path)
     await commit(store, "board", 0, {"a": 1}, [])
     await store.aclose()
     content = path.read_bytes()
@@ -532,53 +540,53 @@ async def test_a_file_of_a_newer_version_is_left_alone(durable: StoreKind, tmp_p
     assert path.read_bytes() == left
 
 
-async def test_a_file_that_was_removed_begins_anew(durable: StoreKind, tmp_path: Path) -> None:
-    store = durable.make(tmp_path)
+async def test_a_file_that_was_removed_begins_anew(on_disk: StoreKind, tmp_path: Path) -> None:
+    store = on_disk.make(tmp_path)
     state = await SharedState.open(store, "board", initial=lambda: {"a": 1})
     await state.update(lambda draft: draft.update(a=2))
-    (tmp_path / durable.file).unlink()
+    (tmp_path / on_disk.file).unlink()
     assert await state.update(lambda draft: draft["a"]) == 1
     await state.update(lambda draft: draft.update(a=3))
-    assert await load_anew(durable, tmp_path, "board") == (1, {"a": 3})
+    assert await load_anew(on_disk, tmp_path, "board") == (1, {"a": 3})
     await store.aclose()
 
 
 async def test_a_file_that_was_replaced_is_the_one_in_use(
-    durable: StoreKind, tmp_path: Path
+    on_disk: StoreKind, tmp_path: Path
 ) -> None:
     """Somebody restores a backup while the canvas is open."""
-    store, backup = durable.make(tmp_path / "used"), durable.make(tmp_path / "backup")
+    store, backup = on_disk.make(tmp_path / "used"), on_disk.make(tmp_path / "backup")
     for made, times in ((store, 2), (backup, 5)):
         for revision in range(times):
             await commit(made, "board", revision, {"n": revision}, [])
     await backup.aclose()
-    os.replace(tmp_path / "backup" / durable.file, tmp_path / "used" / durable.file)
+    os.replace(tmp_path / "backup" / on_disk.file, tmp_path / "used" / on_disk.file)
     assert not store.is_current("board", 2)
     with pytest.raises(RevisionConflict) as caught:
         await commit(store, "board", 2, {"n": 9}, [])
     assert caught.value.actual == 5
     await commit(store, "board", 5, {"n": 9}, [])
     await store.aclose()
-    assert await load_anew(durable, tmp_path / "used", "board") == (6, {"n": 9})
+    assert await load_anew(on_disk, tmp_path / "used", "board") == (6, {"n": 9})
 
 
-async def test_a_link_is_followed_and_stays_a_link(durable: StoreKind, tmp_path: Path) -> None:
+async def test_a_link_is_followed_and_stays_a_link(on_disk: StoreKind, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "store").mkdir()
-    real, link = tmp_path / "elsewhere" / durable.file, tmp_path / "store" / durable.file
+    real, link = tmp_path / "elsewhere" / on_disk.file, tmp_path / "store" / on_disk.file
     link.symlink_to(real)
-    store = durable.make(tmp_path / "store")
+    store = on_disk.make(tmp_path / "store")
     await commit(store, "board", 0, {"a": 1}, [])
     await store.aclose()
     assert link.is_symlink()
-    assert await load_anew(durable, tmp_path / "elsewhere", "board") == (1, {"a": 1})
+    assert await load_anew(on_disk, tmp_path / "elsewhere", "board") == (1, {"a": 1})
 
 
 async def test_a_place_that_is_no_folder_is_a_store_error(
-    durable: StoreKind, tmp_path: Path
+    on_disk: StoreKind, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("", "utf-8")
-    store = durable.make(tmp_path / "file")
+    store = on_disk.make(tmp_path / "file")
     with pytest.raises(StoreError):
         await commit(store, "board", 0, {}, [])
     await store.aclose()
@@ -605,11 +613,11 @@ asyncio.run(main(*sys.argv[1:]))
 @pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="folders have no such permission on Windows")
 async def test_a_folder_without_permission_is_an_error_that_says_what_to_do(
-    durable: StoreKind, tmp_path: Path
+    on_disk: StoreKind, tmp_path: Path
 ) -> None:
     folder = tmp_path / "store"
     folder.mkdir(mode=0o555)
-    command = [sys.executable, "-c", READ_ONLY, durable.name, str(folder)]
+    command = [sys.executable, "-c", READ_ONLY, on_disk.name, str(folder)]
     if os.geteuid() == 0:
         # Root may write anywhere, but not without this capability.
         if shutil.which("setpriv") is None:
@@ -702,11 +710,11 @@ async def test_four_processes_of_fifty_writers_lose_no_update_and_refuse_none(
 COMMITTER = """
 import asyncio, sys
 from pathlib import Path
-from canvas_provider.state import patch_log
+from canvas_provider.state import patch_log, redis_log
 from canvas_provider.state.shared import SharedState
 from tests.support.stores import KINDS, commit
 
-patch_log.MAX_PATCHES = 2
+patch_log.MAX_PATCHES = redis_log.MAX_PATCHES = 2
 
 async def main(kind, folder, last):
     store = KINDS[kind].make(Path(folder))

@@ -12,12 +12,12 @@ from canvas_provider.errors import RevisionConflict
 from canvas_provider.state import filelock, precedence
 from canvas_provider.state.precedence import Precedence
 from canvas_provider.state.store import Store
-from tests.support.stores import DURABLE, StoreKind, commit, held
+from tests.support.stores import ON_DISK, StoreKind, commit, held
 
 PATHS = {"json_file": ".board.json.first", "sqlite": ".state.sqlite3.first"}
 
 
-@pytest.fixture(params=DURABLE, ids=str)
+@pytest.fixture(params=ON_DISK, ids=str)
 def kind(request: pytest.FixtureRequest) -> StoreKind:
     made: StoreKind = request.param
     return made

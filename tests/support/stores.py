@@ -9,9 +9,11 @@ from canvas_provider.state.history import Revision
 from canvas_provider.state.json_file import JSONFileStore
 from canvas_provider.state.memory import MemoryStore
 from canvas_provider.state.patch import Operation
+from canvas_provider.state.redis_store import RedisStore
 from canvas_provider.state.sqlite import SQLiteStore
 from canvas_provider.state.store import Store
 from canvas_provider.types import JSONValue
+from tests.support.redis_server import shared_url
 
 
 @dataclass(frozen=True)
@@ -20,23 +22,21 @@ class StoreKind:
 
     name: str
     make: Callable[[Path], Store]
-    """Return a store that keeps its files in a folder; each one made finds the same documents."""
+    """Return a store for a folder; each one made for the same folder finds the same documents."""
     file: str = ""
-    """The file of the document `board`; none where documents die with the process."""
+    """The file of the document `board` in the folder; none where there is no file."""
     beside: frozenset[str] = frozenset()
     """What may lie beside it while it is in use."""
     keeps_history: bool = False
-    """Whether its files tell who did what, too."""
-
-    @property
-    def is_durable(self) -> bool:
-        return self.file != ""
+    """Whether what is stored tells who did what, too."""
+    is_durable: bool = True
+    """Whether documents outlive the process, and others see them."""
 
     def __str__(self) -> str:
         return self.name
 
 
-MEMORY: Final = StoreKind("memory", lambda folder: MemoryStore())
+MEMORY: Final = StoreKind("memory", lambda folder: MemoryStore(), is_durable=False)
 JSON_FILE: Final = StoreKind(
     "json_file",
     JSONFileStore,
@@ -62,8 +62,16 @@ SQLITE: Final = StoreKind(
     keeps_history=True,
 )
 
-KINDS: Final = {kind.name: kind for kind in (MEMORY, JSON_FILE, SQLITE)}
+REDIS: Final = StoreKind(
+    "redis",
+    # One server for all tests: a folder is what a prefix is there.
+    lambda folder: RedisStore(shared_url(), prefix=str(folder.resolve())),
+    keeps_history=True,
+)
+
+KINDS: Final = {kind.name: kind for kind in (MEMORY, JSON_FILE, SQLITE, REDIS)}
 DURABLE: Final = [kind for kind in KINDS.values() if kind.is_durable]
+ON_DISK: Final = [kind for kind in DURABLE if kind.file]
 
 
 def step(expected: int, operations: Sequence[Operation] = ()) -> Revision:
