@@ -50,6 +50,11 @@ async def break_down() -> None:
     "Break down."
     raise ValueError("it is hunter")
 
+@tool
+async def interrupt() -> None:
+    "Interrupt."
+    raise KeyboardInterrupt
+
 @command
 async def deploy(ctx: CommandContext) -> None:
     "Deploy to a stage."
@@ -59,7 +64,7 @@ async def deploy(ctx: CommandContext) -> None:
         raise ValueError("it is hunter")
     await ctx.session.log(f"deployed to {ctx.args} by {ctx.command}")
 
-run(tools=[count_words, where, draw, fail, refuse, break_down], commands=[deploy])
+run(tools=[count_words, where, draw, fail, refuse, break_down, interrupt], commands=[deploy])
 """
 
 
@@ -75,6 +80,7 @@ async def test_the_model_and_the_person_read_what_tools_and_commands_say(
         ToolCall("fail"),
         ToolCall("refuse"),
         ToolCall("break_down"),
+        ToolCall("interrupt"),
         "Done.",
     )
     async with model:
@@ -83,7 +89,7 @@ async def test_the_model_and_the_person_read_what_tools_and_commands_say(
 
     assert model.tools["count_words"]["description"] == "Count the words of a text."
     assert model.tools["count_words"]["parameters"]["required"] == ["text"]
-    counted, misfit, place, drawn, failed, refused, broken = model.tool_results
+    counted, misfit, place, drawn, failed, refused, broken, interrupted = model.tool_results
     assert counted == "3"
     assert "/text: must be a string" in misfit
     assert "/most: is not a field" in misfit
@@ -95,9 +101,11 @@ async def test_the_model_and_the_person_read_what_tools_and_commands_say(
     assert refused == "There is no card 7."
     assert broken.startswith('The tool "break_down" failed unexpectedly.')
     assert broken.split()[-1].strip(".") in cli.log()
+    # It has not ended the extension: the commands below are answered.
+    assert interrupted.startswith('The tool "interrupt" failed unexpectedly.')
     completed: list[Any] = session.data_of("tool.execution_complete")
     outcomes = [data["success"] for data in completed]
-    assert outcomes == [True, False, True, True, False, False, False]
+    assert outcomes == [True, False, True, True, False, False, False, False]
     assert completed[3]["result"]["detailedContent"] == "drawn"
     # Its load was approved once; its calls are not asked for.
     asked = [request.get("toolName", request["kind"]) for request in session.permission_requests]

@@ -9,7 +9,7 @@ import pytest
 
 from canvas_provider.errors import RemoteError
 from canvas_provider.testing import CopilotCLI, ModelRequest, ScriptedModel, ToolCall
-from canvas_provider.types import JSONObject
+from canvas_provider.types import JSONObject, JSONValue
 from tests.support.extension import write_extension
 
 pytestmark = [pytest.mark.copilot, pytest.mark.process]
@@ -134,6 +134,12 @@ asyncio.run(main())
 """
 
 
+DOT = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
+    "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
 def install(cli: CopilotCLI, folder: Path) -> None:
     cli.install(write_extension(folder, "talker", TALKER))
 
@@ -176,15 +182,20 @@ async def test_prompts_turns_events_and_the_rest_reach_the_agent_and_come_back(
         await session.wait_for("user.message", lambda data: data.get("messageId") == again[0])
         await session.wait_for("session.idle")
 
-        # Out of a thread, with data of ours and another text for the timeline.
-        context: JSONObject = {"type": "extension_context", "title": "Card", "payload": {"id": 7}}
-        options: JSONObject = {"attachments": [context], "display_prompt": "Look."}
+        # Out of a thread, with every kind of attachment and another text for the timeline.
+        attachments = make_attachments(cli.project)
+        options: JSONObject = {"attachments": attachments, "display_prompt": "Look."}
         await session.invoke("t", "send", {"prompt": "Look at it.", "options": options})
         await session.wait_for("assistant.message", lambda data: data["content"] == "Listened.")
         told = prompts_of(model)[-1]
         assert "Look at it." in told
         assert '<extension_context extensionId="project:talker" canvasId="talker"' in told
         assert "<payload>{&quot;id&quot;:7}</payload>" in told
+        assert f"* {cli.project}/note.txt (3 lines)" in told
+        assert f"* {cli.project}/docs (0 items)" in told
+        assert "text selected in their IDE" in told
+        assert "note.txt (line 2)" in told
+        assert model.requests[-1].images == [f"data:image/png;base64,{DOT}"]
         await session.wait_for("session.idle")
 
         # Waiting for the agent: from a task, not from a handler.
@@ -212,6 +223,30 @@ async def test_prompts_turns_events_and_the_rest_reach_the_agent_and_come_back(
             "Two and two?",
         ]
         await check_the_rest(session)
+
+
+def make_attachments(project: Path) -> list[JSONValue]:
+    """Put into the project what they point to, and return one of each kind."""
+    note, docs = project / "note.txt", project / "docs"
+    note.write_text("The first line.\nThe second.\n", encoding="utf-8")
+    docs.mkdir()
+    place: JSONObject = {
+        "start": {"line": 1, "character": 0},
+        "end": {"line": 1, "character": 11},
+    }
+    return [
+        {"type": "extension_context", "title": "Card", "payload": {"id": 7}},
+        {"type": "file", "path": str(note)},
+        {"type": "directory", "path": str(docs)},
+        {
+            "type": "selection",
+            "filePath": str(note),
+            "displayName": "note.txt",
+            "text": "The second.",
+            "selection": place,
+        },
+        {"type": "blob", "data": DOT, "mimeType": "image/png", "displayName": "dot.png"},
+    ]
 
 
 async def check_the_rest(session: Any) -> None:
