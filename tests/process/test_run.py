@@ -35,6 +35,12 @@ async def give(size: int) -> str:
     return "x" * size
 
 @board.action
+async def leave(error: str) -> None:
+    async def end() -> None:
+        raise {"exit": SystemExit(3), "interrupt": KeyboardInterrupt()}[error]
+    await asyncio.gather(end(), end())
+
+@board.action
 def nap(ctx: CanvasContext) -> None:
     ctx.emit("napping")
     time.sleep(30)
@@ -98,6 +104,20 @@ async def test_a_result_that_is_too_large_for_a_message_ends_one_call_and_not_th
         assert caught.value.data == {"code": "result_too_large", "message": caught.value.message}
         assert await it.invoke("give", {"size": 3}) == "xxx"
     assert b"the result of canvas.action.invoke is too large" in it.stderr
+
+
+async def test_an_exit_in_a_task_of_a_handler_ends_its_call_and_not_the_process(
+    tmp_path: Path,
+) -> None:
+    async with provider(_write(tmp_path, BOARD + FORMS["run"])) as it:
+        await it.open()
+        for error in ("exit", "interrupt"):
+            with pytest.raises(RemoteError, match='The action "leave" failed unexpectedly'):
+                await it.invoke("leave", {"error": error})
+        assert await it.invoke("add", {"text": "still here"}) == 1
+        it.process.send_signal(signal.SIGINT)
+        assert await it.exit_code(within=3) == 0
+    assert it.stderr.count(b"a task would have ended the program") >= 2
 
 
 @pytest.mark.parametrize("end", ["EOF", "SIGTERM", "SIGINT"])
