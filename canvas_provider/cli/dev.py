@@ -7,8 +7,8 @@ import sys
 import tempfile
 import threading
 import webbrowser
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -44,9 +44,23 @@ INTERRUPTED: Final = 130
     metavar="DIRECTORY",
     help="Where it stores what it keeps: ~/.copilot for that of Copilot. [default: its own]",
 )
+@click.option(
+    "--ahp",
+    type=click.IntRange(0, 65535),
+    is_flag=False,
+    flag_value=0,
+    metavar="[PORT]",
+    help="Serve clients of the Agent Host Protocol, too.",
+)
 @click.option("--fresh", is_flag=True, help="Forget which panels were open. Stored state stays.")
 def dev(
-    path: Path, port: int, no_browser: bool, no_reload: bool, state: Path | None, fresh: bool
+    path: Path,
+    port: int,
+    no_browser: bool,
+    no_reload: bool,
+    state: Path | None,
+    ahp: int | None,
+    fresh: bool,
 ) -> None:
     """Run PATH, a .py file or a folder with extension.py, and show it in the browser.
 
@@ -58,7 +72,7 @@ def dev(
     place = Place.of(extension, Path.cwd(), state)
     if fresh:
         place.session_file.forget()
-    options = _Options(port, open_browser=not no_browser, reload=not no_reload)
+    options = _Options(port, ahp, open_browser=not no_browser, reload=not no_reload)
     runner = asyncio.Runner()
     # Until the loop is closed: an impatient Ctrl-C in between would leave threads that never end.
     with _interrupts(runner.get_loop()) as stop, runner:
@@ -68,6 +82,7 @@ def dev(
 
 class _Options(NamedTuple):
     port: int
+    ahp_port: int | None
     open_browser: bool
     reload: bool
 
@@ -98,23 +113,50 @@ async def _serve(
             session_file=place.session_file,
         )
         bench.subscribe(_Terminal(options.reload).show)
-        try:
-            panel = await PanelServer.start(bench, LoopbackServers(), port=options.port)
-        except OSError as error:
-            text = f"Port {options.port} cannot be used: {error.strerror}. "
-            raise click.ClickException(text + "Choose another, or leave it out.") from None
-        _greet(extension, panel.url, place)
-        if options.open_browser and _has_display():
-            # A daemon, because some browsers keep this call until they are closed.
-            threading.Thread(target=webbrowser.open, args=(panel.url,), daemon=True).start()
-        hot = HotReload(bench, watch_folders)
-        if options.reload:
-            hot.start()
-        starting = asyncio.create_task(bench.start())
-        await stop.wait()
-        starting.cancel()
-        await asyncio.wait([starting])
-        await asyncio.gather(hot.aclose(), bench.aclose(STOP_GRACE), panel.aclose())
+        async with AsyncExitStack() as servers:
+            await _start_servers(bench, place, options, servers)
+            hot = HotReload(bench, watch_folders)
+            if options.reload:
+                hot.start()
+            starting = asyncio.create_task(bench.start())
+            await stop.wait()
+            starting.cancel()
+            await asyncio.wait([starting])
+            await asyncio.gather(hot.aclose(), bench.aclose(STOP_GRACE), servers.aclose())
+
+
+async def _start_servers(
+    bench: Workbench, place: Place, options: _Options, servers: AsyncExitStack
+) -> None:
+    """Serve the panel, and AHP clients if that is wished, and print where."""
+    with _explained(options.port):
+        panel = await PanelServer.start(bench, LoopbackServers(), port=options.port)
+    servers.push_async_callback(panel.aclose)
+    _greet(bench.extension, panel.url, place)
+    if options.ahp_port is not None:
+        servers.push_async_callback(await _start_ahp(bench, options.ahp_port))
+    if options.open_browser and _has_display():
+        # A daemon, because some browsers keep this call until they are closed.
+        threading.Thread(target=webbrowser.open, args=(panel.url,), daemon=True).start()
+
+
+async def _start_ahp(bench: Workbench, port: int) -> Callable[[], Awaitable[None]]:
+    """Serve AHP clients; return what ends that."""
+    # It brings aiohttp, for which nobody else is to wait.
+    from canvas_provider.cli.bridge import start_bridge
+
+    with _explained(port):
+        return (await start_bridge(bench, port)).aclose
+
+
+@contextmanager
+def _explained(port: int) -> Iterator[None]:
+    """Say what to do where a port is taken."""
+    try:
+        yield
+    except OSError as error:
+        text = f"Port {port} cannot be used: {error.strerror}. "
+        raise click.ClickException(text + "Choose another, or leave it out.") from None
 
 
 @contextmanager

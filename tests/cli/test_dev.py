@@ -12,11 +12,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import aiohttp
 import httpx
 import pytest
 from click.testing import CliRunner
 
 from canvas_provider.cli.main import main
+from tests.support.ahp import Client
 from tests.support.scripted import BOARD, RUN, write_extension
 
 pytestmark = pytest.mark.process
@@ -173,9 +175,10 @@ def test_a_port_that_is_taken_is_explained(tmp_path: Path) -> None:
     script = write_extension(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        result = CliRunner().invoke(main, ["dev", str(script), "--port", port, "--no-browser"])
-    assert result.exit_code == 1
-    assert f"Port {port} cannot be used" in result.output
+        for option in ("--port", "--ahp"):
+            result = CliRunner().invoke(main, ["dev", str(script), option, port, "--no-browser"])
+            assert result.exit_code == 1
+            assert f"Port {port} cannot be used" in result.output
 
 
 @pytest.mark.parametrize(
@@ -195,3 +198,33 @@ def test_a_path_that_is_no_extension_is_a_usage_error(
     result = CliRunner().invoke(main, ["dev", str(tmp_path / name)])
     assert result.exit_code == 2
     assert message in result.output
+
+
+async def test_ahp_clients_see_and_drive_what_the_panel_shows(tmp_path: Path) -> None:
+    write_extension(tmp_path / "board")
+    async with (
+        dev("board", "--no-browser", "--ahp", directory=tmp_path) as terminal,
+        aiohttp.ClientSession() as http,
+    ):
+        url = await terminal.see(r"ws://127\.0\.0\.1:\d+/\?tkn=\S{43}")
+        await terminal.see("ready")
+        client = Client(await http.ws_connect(url))
+        await client.initialize()
+        (session,) = (await client.ask("listSessions", channel="ahp-root://"))["items"]
+        chat = session["defaultChat"]
+        opened = await client.run(
+            "openCanvas",
+            channel="ahp-canvas:/mine",
+            chat=chat,
+            extensionId="project:board",
+            canvasId="board",
+        )
+        assert opened[-1]["result"] is None
+        assert (await client.subscribe("ahp-canvas:/mine"))["title"] == "My board"
+        panel = await snapshot(await terminal.see(r"http://\S+"))
+        assert isinstance(panel["instances"], list)
+        # Beside the one that opens by itself.
+        assert any(str(each["instanceId"]).startswith("ahp-") for each in panel["instances"])
+        assert await terminal.end(signal.SIGINT, within=SOON) == 130
+        await client.wait_closed()
+    assert "Traceback" not in terminal.output

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from canvas_provider import errors
 from canvas_provider.cli.main import main
 from canvas_provider.config import PREFIX, Settings
+from canvas_provider.protocol import ahp, ahp_canvases
 from canvas_provider.protocol.copilot import CanvasEvent, ContributionEvent, Method
 from canvas_provider.web.failures import status_of
 from tests.support.require import ROOT
@@ -66,3 +67,14 @@ def test_each_setting_is_explained_with_its_default(field: str) -> None:
 def test_each_method_and_event_is_explained(method: str) -> None:
     text = read("protocol-copilot.md")
     assert f"`{method}`" in text or f"`.{method.rpartition('.')[2]}`" in text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(*ahp.Method, *ahp.RootNotification, *ahp.ActionType),
+        *(*ahp_canvases.CanvasMethod, *ahp_canvases.CanvasAction),
+    ],
+)
+def test_each_message_and_action_of_ahp_is_explained(name: str) -> None:
+    assert re.search(rf"^\| .*`{name}`.* \|", read("ahp.md"), re.MULTILINE)
