@@ -180,7 +180,7 @@ async def _join(extension: Extension) -> _Run:
             canvases = bench.runtime.list()
         finally:
             await bench.aclose(STOP_GRACE)
-    stderr = [line.text for line in bench.log if line.source == "stderr"]
+    stderr = [line.text for line in bench.journal.log if line.source == "stderr"]
     return _Run(failure, canvases, stderr)
 
 

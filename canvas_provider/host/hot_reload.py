@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Collection, Iterable
 from pathlib import Path
 from typing import Final, Protocol
 
+from canvas_provider.host.bench import Bench
 from canvas_provider.host.changes import Sources, list_folders
-from canvas_provider.host.workbench import Workbench
 from canvas_provider.types import JSONObject
 
 __all__ = ["HotReload", "Watch"]
@@ -39,7 +39,7 @@ class Watch(Protocol):
 class HotReload:
     """Call `start()`, before the extension is started, and `aclose()` in the end."""
 
-    def __init__(self, bench: Workbench, watch: Watch) -> None:
+    def __init__(self, bench: Bench, watch: Watch) -> None:
         self._bench = bench
         self._watch = watch
         self._stop = asyncio.Event()

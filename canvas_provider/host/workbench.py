@@ -7,42 +7,36 @@ it. Knows nothing of HTTP, and watches no files.
 
 import asyncio
 import shutil
-import time
-from collections import deque
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Collection, Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, cast
 
-from canvas_provider.errors import ConnectionClosed, RemoteError
+from canvas_provider.host.bench import Command
 from canvas_provider.host.changes import drop_bytecode
-from canvas_provider.host.link import Message, ProviderLink
+from canvas_provider.host.journal import Journal, Listener
+from canvas_provider.host.link import ProviderLink
+from canvas_provider.host.questions import ask
 from canvas_provider.host.runtime import HostRefusal, Runtime
 from canvas_provider.host.session_file import SessionFile
-from canvas_provider.host.status import Extension, Level, LogLine, Source, Status
+from canvas_provider.host.status import Extension, Level, Source, Status
 from canvas_provider.host.supervisor import RELOAD_GRACE, Supervisor
 from canvas_provider.host.traffic import TrafficLog
 from canvas_provider.host.validation import Schema
+from canvas_provider.host.workbench_commands import create_commands
 from canvas_provider.protocol.copilot import CanvasEvent, OpenCanvas
 from canvas_provider.protocol.development import DevelopmentMethod
 from canvas_provider.protocol.events import SessionEvent
-from canvas_provider.types import MISSING, JSONObject, JSONValue
+from canvas_provider.types import MISSING, JSONObject, JSONValue, Missing
 
-__all__ = ["Extension", "LogLine", "Status", "Workbench"]
+__all__ = ["Extension", "Status", "Workbench"]
 
 FIRST_INSTANCE: Final = "main"
 """The instance that is opened unasked: the same at every start, so that its state is found."""
 
-MAX_LOG: Final = 2000
-
-ANSWER_IN: Final = 5.0
-"""Seconds for what only we ask of an extension."""
-
 MEMORY: Final = "CANVAS_PROVIDER_MEMORY_DIRECTORY"
 
 DEVELOPMENT: Final = "CANVAS_PROVIDER_DEVELOPMENT"
-
-Listener = Callable[[str, JSONObject], None]
 
 
 class Workbench:
@@ -80,12 +74,10 @@ class Workbench:
             session_id=None if before is None else before.session_id,
             records=() if before is None else before.records,
         )
-        self.traffic = TrafficLog()
-        self.log: deque[LogLine] = deque(maxlen=MAX_LOG)
+        self.journal = Journal(lambda: cast(JSONValue, self.runtime.list()))
         self.sources: JSONObject = {}
         """`modules` and `pages`: the paths that the extension told last; empty if it never did."""
-        self._listeners: list[Listener] = []
-        self._instances: dict[str, JSONObject] = {}
+        self.commands: Mapping[str, Command] = create_commands(self)
         self._show_records()
         environment = {MEMORY: str(self._memory), DEVELOPMENT: "1"}
         if copilot_home is not None:
@@ -101,7 +93,12 @@ class Workbench:
         self._is_reload_asked = False
         self.runtime.conversation.reload = self._reload_unless_asked
         self.runtime.subscribe(self._note_event)
-        self.runtime.subscribe_messages(self._note_message)
+        self.runtime.subscribe_messages(self.journal.note_message)
+
+    @property
+    def traffic(self) -> TrafficLog:
+        """The messages between the runtime and the extension."""
+        return self.journal.traffic
 
     @property
     def status(self) -> Status:
@@ -115,7 +112,7 @@ class Workbench:
 
     def subscribe(self, listener: Listener) -> None:
         """Call `listener` with everything that happens from now on."""
-        self._listeners.append(listener)
+        self.journal.subscribe(listener)
 
     def describe(self) -> JSONObject:
         """Return everything there is to see, except the bodies of messages."""
@@ -129,11 +126,10 @@ class Workbench:
                 "id": self.runtime.session_id,
                 "workingDirectory": self.runtime.working_directory,
             },
+            "commands": list(self.commands),
             "status": self.status.describe(),
-            "log": [line.describe() for line in self.log],
-            "traffic": [entry.describe() for entry in self.traffic.entries],
             "contributions": self.runtime.contributions.describe(),
-            **self._describe_canvases(),
+            **self.journal.describe(),
         }
 
     # Its life.
@@ -192,17 +188,18 @@ class Workbench:
 
     async def drop_streams(self, instance_id: str) -> int:
         """Cut the event streams of an instance's pages; return how many pages had one."""
-        params: JSONObject = {"instanceId": instance_id}
-        answer = await self._ask(DevelopmentMethod.DROP_STREAMS, params)
+        method, params = DevelopmentMethod.DROP_STREAMS, {"instanceId": instance_id}
+        otherwise = "Only pages that canvas_provider serves can lose their stream here."
+        answer = await ask(self.link, method, {**params}, otherwise=otherwise)
         dropped = answer.get("dropped") if isinstance(answer, dict) else None
         if not isinstance(dropped, int):
-            raise HostRefusal("Only pages that canvas_provider serves can lose their stream here.")
+            raise HostRefusal(otherwise)
         return dropped
 
     async def add_panel(self, instance_id: str) -> OpenCanvas:
         """Show an instance in one panel more, which opens it again as every host does."""
-        instance = self._find(instance_id)
-        self._show_panels(instance_id, 1)
+        instance = self.journal.find(instance_id)
+        self.journal.show_panels(instance_id, 1)
         return await self.runtime.open(
             str(instance["canvasId"]),
             instance_id,
@@ -212,8 +209,31 @@ class Workbench:
 
     def remove_panel(self, instance_id: str) -> None:
         """Show an instance in one panel less; the last one ends with the instance only."""
-        self._find(instance_id)
-        self._show_panels(instance_id, -1)
+        self.journal.show_panels(instance_id, -1)
+
+    # The document of an instance, and how it came about.
+
+    async def read_state(self, instance_id: str, after: str | None) -> JSONValue:
+        """Return it as `protocol.development` has it; with `after`, once it is another version."""
+        params: JSONObject = {"instanceId": instance_id}
+        if after is not None:
+            params["after"] = after
+        return await self._ask_state(DevelopmentMethod.HISTORY, params)
+
+    async def undo(self, instance_id: str, revision: JSONValue | Missing = MISSING) -> JSONValue:
+        """Take back the newest edit, or one revision."""
+        params: JSONObject = {"instanceId": instance_id}
+        if revision is not MISSING:
+            params["revision"] = revision
+        return await self._ask_state(DevelopmentMethod.UNDO, params)
+
+    async def redo(self, instance_id: str) -> JSONValue:
+        """Take the newest undo back."""
+        return await self._ask_state(DevelopmentMethod.REDO, {"instanceId": instance_id})
+
+    async def _ask_state(self, method: DevelopmentMethod, params: JSONObject) -> JSONValue:
+        otherwise = "Only canvases of canvas_provider show their state here."
+        return await ask(self.link, method, params, otherwise=otherwise)
 
     # What an agent or a person does beside canvases.
 
@@ -227,13 +247,11 @@ class Workbench:
 
     def reload_pages(self) -> None:
         """Have the frames of every instance loaded again; the extension notices nothing else."""
-        self._tell("pages", {"instances": list(self._instances)})
+        self.journal.tell("pages", {"instances": list(self.journal.instances)})
 
     def add_log(self, source: Source, level: Level, text: str) -> None:
         """Remember a line and show it to everybody."""
-        line = LogLine(source, level, text, time.time())
-        self.log.append(line)
-        self._tell("log", line.describe())
+        self.journal.add_log(source, level, text)
 
     # Details.
 
@@ -251,10 +269,10 @@ class Workbench:
 
     def _forget(self) -> None:
         self.runtime.resume_cold()
-        self._instances.clear()
+        self.journal.instances.clear()
         self._show_records()
         shutil.rmtree(self._memory, ignore_errors=True)
-        self._tell("canvases", self._describe_canvases())
+        self.journal.tell_canvases()
 
     def _has_what_comes_back(self) -> bool:
         """Whether a panel was open before whose canvas is still there."""
@@ -272,90 +290,35 @@ class Workbench:
         except HostRefusal as refusal:
             self.add_log("host", "error", str(refusal))
 
-    async def _ask(self, method: DevelopmentMethod, params: JSONObject) -> JSONValue:
-        """Ask what only our own extensions know; None from others."""
-        link = self._supervisor.link
-        if link is None:
-            raise HostRefusal("The extension is not running.")
-        try:
-            async with asyncio.timeout(ANSWER_IN):
-                return await link.peer.request(method, params)
-        except RemoteError:
-            return None
-        except (ConnectionClosed, TimeoutError):
-            raise HostRefusal("The extension does not answer.") from None
-
     async def _take_sources(self) -> None:
         with suppress(HostRefusal):
-            answer = await self._ask(DevelopmentMethod.SOURCES, {})
+            answer = await ask(self.link, DevelopmentMethod.SOURCES, {}, otherwise="")
             if isinstance(answer, dict):
                 self.sources = answer
-                self._tell("sources", answer)
+                self.journal.tell("sources", answer)
 
     def _note_status(self, status: Status) -> None:
         if status.phase == "starting":
             # The next connection counts its requests from 0 again.
             self.traffic.forget_pending(self.extension.id)
-        self._tell("status", status.describe())
+        self.journal.tell("status", status.describe())
         if status.phase == "ready" and not status.is_held:
             self._spawn(self._take_sources())
         if status.phase != "starting":
-            self._tell("contributions", self.runtime.contributions.describe())
-
-    def _note_message(self, message: Message) -> None:
-        entry = self.traffic.record(message, time.time())
-        if entry is not None:
-            self._tell("traffic", entry.describe())
+            self.journal.tell("contributions", self.runtime.contributions.describe())
 
     def _note_event(self, event: SessionEvent) -> None:
-        data = cast(JSONObject, event.get("data") or {})
-        match event["type"]:
-            case CanvasEvent.OPENED:
-                self._show(str(data["instanceId"]), {**data, "isReady": True})
-            case CanvasEvent.UNAVAILABLE:
-                instance_id = str(data["instanceId"])
-                self._show(instance_id, {**self._instances[instance_id], "isReady": False})
-            case CanvasEvent.CLOSED:
-                self._instances.pop(str(data["instanceId"]), None)
-            case CanvasEvent.RECORDED | CanvasEvent.REMOVED if self._file is not None:
-                self._file.write(self.runtime.session_id, self.runtime.records())
-            case "session.info" | "session.warning" | "session.error" as name:
-                level = cast(Level, name.removeprefix("session."))
-                self.add_log("session", level, str(data.get("message", "")))
-            case "user.message":
-                self.add_log("session", "info", f"Prompt to the agent: {data.get('content')}")
-        if event["type"].startswith("session.canvas."):
-            self._tell("canvases", self._describe_canvases())
+        if event["type"] in (CanvasEvent.RECORDED, CanvasEvent.REMOVED) and self._file is not None:
+            self._file.write(self.runtime.session_id, self.runtime.records())
+        elif event["type"] == "user.message":
+            data = cast(JSONObject, event.get("data") or {})
+            self.add_log("session", "info", f"Prompt to the agent: {data.get('content')}")
+        self.journal.note_event(event)
 
     def _show_records(self) -> None:
         """Show what the session had open before as waiting to come back."""
         for record in self.runtime.records():
-            self._show(record["instanceId"], {**cast(JSONObject, record), "isReady": False})
-
-    def _show(self, instance_id: str, instance: JSONObject) -> None:
-        panels = self._instances.get(instance_id, {}).get("panels", 1)
-        self._instances[instance_id] = {**instance, "panels": panels}
-
-    def _show_panels(self, instance_id: str, more: int) -> None:
-        instance = self._instances[instance_id]
-        panels = max(1, cast(int, instance["panels"]) + more)
-        self._instances[instance_id] = {**instance, "panels": panels}
-        self._tell("canvases", self._describe_canvases())
-
-    def _find(self, instance_id: str) -> JSONObject:
-        if instance_id not in self._instances:
-            raise HostRefusal(f'Canvas instance "{instance_id}" is not open.')
-        return self._instances[instance_id]
-
-    def _describe_canvases(self) -> JSONObject:
-        return {
-            "canvases": cast(JSONValue, self.runtime.list()),
-            "instances": list(self._instances.values()),
-        }
-
-    def _tell(self, kind: str, data: JSONObject) -> None:
-        for listener in self._listeners:
-            listener(kind, data)
+            self.journal.show(record["instanceId"], {**cast(JSONObject, record), "isReady": False})
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.ensure_future(work)

@@ -162,6 +162,6 @@ async def test_files_that_cannot_be_watched_are_told_of(tmp_path: Path) -> None:
     async with workbench(tmp_path) as it:
         hot_reload = HotReload(it.bench, Disk(OSError("too many watches")).watch)
         hot_reload.start()
-        await it.wait_until(lambda: bool(it.bench.log))
+        await it.wait_until(lambda: bool(it.bench.journal.log))
         assert it.log("host") == ["Files cannot be watched, so reload by hand: too many watches"]
         await hot_reload.aclose()

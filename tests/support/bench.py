@@ -38,7 +38,7 @@ class Watched:
                 await self._news.wait()
 
     def log(self, source: str) -> list[str]:
-        return [line.text for line in self.bench.log if line.source == source]
+        return [line.text for line in self.bench.journal.log if line.source == source]
 
     def instances(self) -> list[JSONObject]:
         instances = self.bench.describe()["instances"]

@@ -1,10 +1,10 @@
 """The panel as an ASGI app: a page, what it shows as an event stream, and what its buttons do.
 
     GET  /TOKEN/               the page and its files
-    GET  /TOKEN/events         `snapshot`, then whatever `Workbench.subscribe` tells, then `closed`
+    GET  /TOKEN/events         `snapshot`, then whatever `Bench.subscribe` tells, then `closed`
     GET  /TOKEN/traffic/NUMBER the body of one message
     GET  /TOKEN/state/INSTANCE its document and history; ?after=VERSION waits for another one
-    POST /TOKEN/COMMAND        a JSON object: see `commands`
+    POST /TOKEN/COMMAND        a JSON object: see `Bench.commands`
 
 Behind the same guards as a canvas. A canvas is shown in a frame of another origin, which can read
 nothing of this one.
@@ -23,11 +23,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from canvas_provider.host.panel.commands import Command, create_commands
-from canvas_provider.host.panel.document import ask
+from canvas_provider.host.bench import BadCommand, Bench, Command
 from canvas_provider.host.registry import HostRefusal
-from canvas_provider.host.workbench import Workbench
-from canvas_provider.protocol.development import DevelopmentMethod
 from canvas_provider.serving.guards import (
     BodyLimit,
     ContentTypeGuard,
@@ -56,12 +53,12 @@ FRAMES: Final = ("http://127.0.0.1:*", "http://localhost:*")
 class PanelApp:
     """Call `bind` once its `host:port` is known, and `close` in the end."""
 
-    def __init__(self, workbench: Workbench, *, token: Token) -> None:
-        self._workbench = workbench
+    def __init__(self, bench: Bench, *, token: Token) -> None:
+        self._bench = bench
         self._hosts = Hosts()
         # The snapshot is the whole state, so it also stands for whatever a page has missed.
         self._stream = EventStream(opening=lambda scope: self._snapshot(), snapshot=self._snapshot)
-        workbench.subscribe(lambda kind, data: self._stream.publish(_encode(kind, data)))
+        bench.subscribe(lambda kind, data: self._stream.publish(_encode(kind, data)))
         policy = ContentPolicy({"frame-src": FRAMES, "frame-ancestors": ("'none'",)})
         app: ASGIApp = ContentTypeGuard(BodyLimit(self._create_site(), MAX_BODY))
         app = TokenGuard(OriginGuard(app, self._hosts), token)
@@ -87,7 +84,7 @@ class PanelApp:
                 Route("/state/{instance_id}", self._read_state),
                 *(
                     Route(f"/{name}", _endpoint(run), methods=["POST"])
-                    for name, run in create_commands(self._workbench).items()
+                    for name, run in self._bench.commands.items()
                 ),
                 Mount("/", StaticFiles(directory=ASSETS, html=True)),
             ],
@@ -95,19 +92,17 @@ class PanelApp:
         )
 
     def _snapshot(self) -> bytes:
-        return _encode("snapshot", self._workbench.describe())
+        return _encode("snapshot", self._bench.describe())
 
     async def _read_message(self, request: Request) -> Response:
-        entry = self._workbench.traffic.find(request.path_params["number"])
+        entry = self._bench.traffic.find(request.path_params["number"])
         if entry is None:
             return _error(404, "not_found", "This message is no longer remembered.")
         return Response(entry.body, media_type="text/plain; charset=utf-8")
 
     async def _read_state(self, request: Request) -> Response:
-        params: JSONObject = {"instanceId": request.path_params["instance_id"]}
-        if after := request.query_params.get("after"):
-            params["after"] = after
-        return await _answer(ask(self._workbench, DevelopmentMethod.HISTORY, params))
+        instance_id, after = request.path_params["instance_id"], request.query_params.get("after")
+        return await _answer(self._bench.read_state(instance_id, after))
 
 
 def _endpoint(run: Command) -> Callable[[Request], Awaitable[Response]]:
@@ -128,6 +123,8 @@ def _endpoint(run: Command) -> Callable[[Request], Awaitable[Response]]:
 async def _answer(result: Awaitable[JSONValue]) -> Response:
     try:
         return _json({"result": await result})
+    except BadCommand as error:
+        return _error(400, "http_error", str(error))
     except HostRefusal as refusal:
         return _error(409, _find_code(refusal), refusal.message)
     except RecursionError:

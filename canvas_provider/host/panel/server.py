@@ -3,8 +3,8 @@
 import secrets
 from typing import Self
 
+from canvas_provider.host.bench import Bench
 from canvas_provider.host.panel.app import PanelApp
-from canvas_provider.host.workbench import Workbench
 from canvas_provider.serving.server import LoopbackServers, Origin
 from canvas_provider.types import Token
 
@@ -12,7 +12,7 @@ __all__ = ["PanelServer"]
 
 
 class PanelServer:
-    """The panel of one workbench, served. Whoever knows `url` can use it."""
+    """The panel of one session, served. Whoever knows `url` can use it."""
 
     def __init__(self, app: PanelApp, origin: Origin, url: str) -> None:
         self._app = app
@@ -20,14 +20,14 @@ class PanelServer:
         self.url = url
 
     @classmethod
-    async def start(cls, workbench: Workbench, servers: LoopbackServers, *, port: int = 0) -> Self:
+    async def start(cls, bench: Bench, servers: LoopbackServers, *, port: int = 0) -> Self:
         """Serve it, with a token of its own.
 
         Raises:
             OSError: the port is taken.
         """
         token = Token(secrets.token_urlsafe(32))
-        app = PanelApp(workbench, token=token)
+        app = PanelApp(bench, token=token)
         origin = await servers.serve(app, port=port)
         app.bind(origin.host)
         return cls(app, origin, f"{origin.base}/{token}/")

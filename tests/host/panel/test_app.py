@@ -12,7 +12,6 @@ import pytest
 from canvas_provider.errors import RemoteError
 from canvas_provider.host.link import Message
 from canvas_provider.host.panel.app import ASSETS, PanelApp
-from canvas_provider.host.panel.commands import create_commands
 from canvas_provider.host.workbench import Extension, Workbench
 from canvas_provider.testing.asgi import StreamingASGITransport
 from canvas_provider.testing.events import EventParser, PageEvent
@@ -156,7 +155,7 @@ async def test_a_refusal_comes_with_its_text_and_without_the_wrapping(panel: Pan
 
 
 async def test_the_guards_are_tried_with_every_command(panel: Panel) -> None:
-    assert set(COMMANDS) == set(create_commands(panel.bench))
+    assert set(COMMANDS) == set(panel.bench.commands)
 
 
 async def test_what_the_extension_calls_its_error_is_told(panel: Panel) -> None:
@@ -177,7 +176,7 @@ async def test_an_instance_is_shown_in_as_many_panels_as_wished(panel: Panel) ->
     await panel.send("open", {"canvasId": "board", "instanceId": "one"})
     for command, panels in (("add-panel", 2), ("remove-panel", 1), ("remove-panel", 1)):
         assert (await panel.send(command, {"instanceId": "one"}))[0] == 200
-        [instance] = panel.bench._instances.values()
+        [instance] = panel.bench.journal.instances.values()
         assert instance["panels"] == panels
 
 
@@ -291,10 +290,10 @@ async def test_whatever_is_said_can_be_shown(panel: Panel) -> None:
         assert (await anext(stream)).data["text"] == strange
         for field in ("method", "id"):
             body = json.dumps({"jsonrpc": "2.0", "method": "m", "id": 1, field: "x" * 9999})
-            panel.bench._note_message(Message("project:demo", "in", body.encode()))
+            panel.bench.journal.note_message(Message("project:demo", "in", body.encode()))
             assert (await anext(stream)).data[field] == "x" * 300
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "error": {"message": "y" * 9999}})
-        panel.bench._note_message(Message("project:demo", "in", body.encode()))
+        panel.bench.journal.note_message(Message("project:demo", "in", body.encode()))
         assert (await anext(stream)).data["summary"] == "y" * 300
     async with events(panel) as stream:
         assert (await anext(stream)).data["log"][-1]["text"] == strange

@@ -91,7 +91,7 @@ async def test_messages_are_filtered_in_every_way(page: Page, panel: MemoryPanel
 async def test_ten_thousand_messages_are_no_burden(page: Page, panel: MemoryPanel) -> None:
     await expect(page.locator(".row").first).to_be_visible()
     await page.get_by_role("button", name="Pause").click()
-    tell = panel.bench._note_message
+    tell = panel.bench.journal.note_message
     for number in range(11_000):
         body = {"jsonrpc": "2.0", "method": "session.log", "params": {"message": f"m{number}"}}
         tell(Message("project:demo", "in", json.dumps(body).encode()))

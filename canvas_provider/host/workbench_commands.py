@@ -1,21 +1,18 @@
 """What the panel's buttons do: a name, a JSON object, and a result or a `HostRefusal`."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, cast
 
-from starlette.exceptions import HTTPException
-
-from canvas_provider.host.panel.document import ask
-from canvas_provider.host.workbench import Workbench
-from canvas_provider.protocol.development import DevelopmentMethod
+from canvas_provider.host.bench import Command, text_of
 from canvas_provider.types import MISSING, JSONObject, JSONValue
 
-__all__ = ["Command", "create_commands"]
+if TYPE_CHECKING:
+    from canvas_provider.host.workbench import Workbench
 
-Command = Callable[[JSONObject], Awaitable[JSONValue]]
+__all__ = ["create_commands"]
 
 
-def create_commands(bench: Workbench) -> Mapping[str, Command]:
+def create_commands(bench: "Workbench") -> Mapping[str, Command]:
     """Make the commands for one session, by name."""
     buttons = _Buttons(bench)
     return {
@@ -38,25 +35,25 @@ def create_commands(bench: Workbench) -> Mapping[str, Command]:
 
 
 class _Buttons:
-    def __init__(self, bench: Workbench) -> None:
+    def __init__(self, bench: "Workbench") -> None:
         self._bench: Final = bench
 
     async def open(self, body: JSONObject) -> JSONValue:
         opened = await self._bench.runtime.open(
-            _text(body, "canvasId"),
-            _text(body, "instanceId"),
+            text_of(body, "canvasId"),
+            text_of(body, "instanceId"),
             body.get("input", MISSING),
-            _text(body, "extensionId") if "extensionId" in body else None,
+            text_of(body, "extensionId") if "extensionId" in body else None,
         )
         return cast(JSONValue, opened)
 
     async def invoke(self, body: JSONObject) -> JSONValue:
         return await self._bench.runtime.invoke(
-            _text(body, "instanceId"), _text(body, "actionName"), body.get("input", MISSING)
+            text_of(body, "instanceId"), text_of(body, "actionName"), body.get("input", MISSING)
         )
 
     async def close(self, body: JSONObject) -> JSONValue:
-        await self._bench.runtime.close(_text(body, "instanceId"))
+        await self._bench.runtime.close(text_of(body, "instanceId"))
         return None
 
     async def reload(self, body: JSONObject) -> JSONValue:
@@ -80,35 +77,24 @@ class _Buttons:
         return None
 
     async def add_panel(self, body: JSONObject) -> JSONValue:
-        return cast(JSONValue, await self._bench.add_panel(_text(body, "instanceId")))
+        return cast(JSONValue, await self._bench.add_panel(text_of(body, "instanceId")))
 
     async def remove_panel(self, body: JSONObject) -> JSONValue:
-        self._bench.remove_panel(_text(body, "instanceId"))
+        self._bench.remove_panel(text_of(body, "instanceId"))
         return None
 
     async def drop_streams(self, body: JSONObject) -> JSONValue:
-        return await self._bench.drop_streams(_text(body, "instanceId"))
+        return await self._bench.drop_streams(text_of(body, "instanceId"))
 
     async def undo(self, body: JSONObject) -> JSONValue:
-        params: JSONObject = {"instanceId": _text(body, "instanceId")}
-        if "revision" in body:
-            params["revision"] = body["revision"]
-        return await ask(self._bench, DevelopmentMethod.UNDO, params)
+        return await self._bench.undo(text_of(body, "instanceId"), body.get("revision", MISSING))
 
     async def redo(self, body: JSONObject) -> JSONValue:
-        params: JSONObject = {"instanceId": _text(body, "instanceId")}
-        return await ask(self._bench, DevelopmentMethod.REDO, params)
+        return await self._bench.redo(text_of(body, "instanceId"))
 
     async def call_tool(self, body: JSONObject) -> JSONValue:
-        return await self._bench.call_tool(_text(body, "name"), body.get("arguments", {}))
+        return await self._bench.call_tool(text_of(body, "name"), body.get("arguments", {}))
 
     async def run_command(self, body: JSONObject) -> JSONValue:
-        await self._bench.run_command(_text(body, "name"), _text(body, "args"))
+        await self._bench.run_command(text_of(body, "name"), text_of(body, "args"))
         return None
-
-
-def _text(body: JSONObject, name: str) -> str:
-    value = body.get(name)
-    if not isinstance(value, str):
-        raise HTTPException(400, f"Send {name} as a string.")
-    return value
