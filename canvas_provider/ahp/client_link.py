@@ -96,5 +96,6 @@ class ClientLink:
                 await self._changed.wait()
             await self.socket.close()
         except ClientConnectionResetError:
-            # It is gone: whoever reads notices that, too.
-            self._outbox.clear()
+            pass  # It is gone: whoever reads notices that, too.
+        finally:
+            self.close(flush=False)

@@ -134,7 +134,13 @@ def encode_error(id: RequestId | None, code: int, message: str, data: JSONValue 
 
 
 def _encode(message: JSONObject) -> str:
-    return json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # A provider's title, or a path that is no UTF-8: no frame can carry half a character.
+        return text.encode(errors="replace").decode()
+    return text
 
 
 def _refuse_constant(name: str) -> None:

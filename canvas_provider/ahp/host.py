@@ -157,15 +157,18 @@ class AHPHost:
 
     def _note_event(self, source: ChatSource, type: str, data: JSONObject) -> None:
         session_id = source.session_id
-        match type:
-            case CanvasEvent.REGISTRY_CHANGED:
+        match type, data:
+            case CanvasEvent.REGISTRY_CHANGED, _:
                 self._note_registry(source)
-            case CanvasEvent.OPENED:
+            case (
+                CanvasEvent.OPENED,
+                {"instanceId": str(), "extensionId": str(), "canvasId": str()},
+            ):
                 self._core.note_opened(session_id, cast(OpenCanvas, data))
-            case CanvasEvent.UNAVAILABLE:
-                self._core.note_unavailable(session_id, str(data["instanceId"]))
-            case CanvasEvent.CLOSED:
-                self._core.note_closed(session_id, str(data["instanceId"]))
+            case CanvasEvent.UNAVAILABLE, {"instanceId": str(instance_id)}:
+                self._core.note_unavailable(session_id, instance_id)
+            case CanvasEvent.CLOSED, {"instanceId": str(instance_id)}:
+                self._core.note_closed(session_id, instance_id)
         self._apply_effects()
 
     def _note_registry(self, source: ChatSource) -> None:

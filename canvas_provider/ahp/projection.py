@@ -185,7 +185,8 @@ class ChatProjection:
 
 def _create_state(instance: OpenCanvas) -> JSONObject:
     known = cast(JSONObject, instance)
-    return {key: known[key] for key in SHOWN if known.get(key) is not None}
+    texts = ((key, known.get(key)) for key in SHOWN)
+    return {key: text for key, text in texts if isinstance(text, str)}
 
 
 def _create_registry(canvases: list[DiscoveredCanvas]) -> CanvasRegistry:

@@ -75,3 +75,8 @@ def test_what_is_no_message_says_how_to_answer_it(
 
 def test_params_that_were_left_out_are_empty() -> None:
     assert parse_frame('{"id":1,"method":"ping"}') == Request(1, "ping", {})
+
+
+def test_half_a_character_is_replaced_where_it_cannot_be_refused() -> None:
+    written = encode_notification("action", {"title": "half \ud800", "whole": "\U0001f600"})
+    assert json.loads(written)["params"] == {"title": "half ?", "whole": "\U0001f600"}

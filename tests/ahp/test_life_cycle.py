@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from canvas_provider.types import JSONObject
 from tests.support.ahp import ROOT, Client, Desk, hosted
 
 CANVAS = {
@@ -170,3 +171,25 @@ async def test_what_was_open_before_the_host_is_shown_from_the_start() -> None:
         assert removed["method"] == "root/sessionRemoved"
         assert await client.fail("subscribe", channel=desk.chat) == -32008
         assert await client.fail("subscribe", channel=reference["resource"]) == -32008
+
+
+async def test_events_that_make_no_sense_change_nothing() -> None:
+    """Ours: a runtime of another version may send anything."""
+    async with hosted(desk := Desk()) as it:
+        client = await it.client(desk.chat)
+        for type in ("opened", "unavailable", "closed"):
+            for data in ({}, {"instanceId": None}, {"instanceId": "b1"}, {"instanceId": "b\ud800"}):
+                desk.tell(f"session.canvas.{type}", {**data})
+        desk.tell("session.newer", {"instanceId": "b1"})
+        assert await client.idle() == []
+        odd: JSONObject = {
+            "instanceId": "b\ud800",
+            "extensionId": "e",
+            "canvasId": "c",
+            "title": 7,
+            "url": [],
+        }
+        desk.tell("session.canvas.opened", odd)
+        (reference,) = (await client.action())["action"]["canvases"]
+        state = await client.subscribe(reference["resource"])
+        assert state == {"instanceId": "b?", "extensionId": "e", "canvasId": "c"}
