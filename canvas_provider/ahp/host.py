@@ -236,7 +236,6 @@ class AHPHost:
                 await source.open(command.canvas_id, command.instance_id, command.extension_id)
             case Close():
                 await source.close(command.instance_id)
-                self._core.note_closed(command.session_id, command.instance_id)
 
     async def _read(self, link: ClientLink, read: Read) -> None:
         async with link.reading:

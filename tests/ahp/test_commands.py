@@ -92,6 +92,20 @@ async def test_two_clients_that_open_the_same_at_once_get_one_canvas() -> None:
         assert len((await one.subscribe(desk.chat))["canvases"]) == 1
 
 
+async def test_canvases_are_listed_in_the_order_in_which_they_were_there() -> None:
+    """Observed with Copilot CLI 1.0.102: not in that in which they were asked for."""
+    async with hosted(desk := Desk()) as it:
+        client = await it.client(desk.chat)
+        desk.gate.clear()
+        await client.begin("openCanvas", **open_params(desk))
+        await client.idle()
+        event: JSONObject = {"instanceId": "b1", "extensionId": EXTENSION, "canvasId": "board"}
+        desk.tell("session.canvas.opened", event)
+        (first,) = (await client.action())["action"]["canvases"]
+        desk.gate.set()
+        assert (await client.action())["action"]["canvases"] == [first, {"resource": MINE}]
+
+
 async def test_a_client_that_is_gone_leaves_its_canvas_open() -> None:
     """Ours: what was begun goes on, and is there for whoever comes."""
     async with hosted(desk := Desk()) as it:

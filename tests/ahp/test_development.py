@@ -47,6 +47,8 @@ async def test_rule_3_no_url_survives_its_provider_or_the_host(tmp_path: Path) -
             await it.bench.kill()
             await client.idle()
             assert "url" not in await client.subscribe(uri)
+        async with bridged(it) as (client, _):
+            assert "url" not in await client.subscribe(uri)
     assert first not in (tmp_path / "session.json").read_text(encoding="utf-8")
     async with (
         workbench(tmp_path, SERVING + RUN, session_file=file) as it,
@@ -63,7 +65,9 @@ async def test_rule_3_no_url_survives_its_provider_or_the_host(tmp_path: Path) -
         assert envelope["action"]["canvas"]["url"] not in (None, first)
 
 
-async def test_a_chat_is_cold_while_its_extension_does_not_run(tmp_path: Path) -> None:
+async def test_a_chat_is_cold_while_its_extension_does_not_run(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with workbench(tmp_path) as it, bridged(it) as (client, chat):
         await client.dispatch(chat, "chat/canvasRegistryRequested")
         kinds = [(await client.action())["action"]["type"] for _ in range(2)]
@@ -84,6 +88,7 @@ async def test_a_chat_is_cold_while_its_extension_does_not_run(tmp_path: Path) -
             frames += await client.idle()
         pids = {data["pid"] for _, data in it.told if data.get("phase") == "ready"}
         assert len(pids) == 2
+    assert caplog.records == []
 
 
 async def test_an_extension_that_cannot_start_leaves_its_chat_cold(tmp_path: Path) -> None:

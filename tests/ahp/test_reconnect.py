@@ -3,10 +3,12 @@
 import asyncio
 import json
 import socket
-from typing import Any
+from typing import Any, Literal
 
+from canvas_provider.ahp.chat_source import LiveURLs
 from canvas_provider.ahp.client_link import ClientLink
 from canvas_provider.ahp.reducers import reduce
+from canvas_provider.protocol.ahp import ResourceReadResult
 from tests.support.ahp import ROOT, Client, Desk, hosted
 
 CHANGES = 1000
@@ -114,6 +116,36 @@ async def test_a_client_that_does_not_read_cannot_grow_the_hosts_memory() -> Non
         mirror = Mirror()
         mirror.load(resumed["snapshots"])
         assert mirror.states[uri]["title"] == "Change 999"
+
+
+class LargeReader:
+    """Reads what is large, at once."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+
+    async def read(
+        self, uri: str, sources: LiveURLs, encoding: Literal["utf-8", "base64"] | None = None
+    ) -> ResourceReadResult:
+        self.reads += 1
+        return {"data": "x" * 4_000_000, "encoding": "utf-8"}
+
+    async def aclose(self) -> None: ...
+
+
+async def test_what_is_read_for_a_client_that_does_not_take_it_waits() -> None:
+    """Ours: two resources at a time, however many are asked for."""
+    async with hosted(Desk(), reader=(reader := LargeReader())) as it:
+        client, witness = await it.client(), await it.client(id="witness")
+        transport = client.socket._response.connection.transport  # type: ignore[union-attr]
+        ids = [await client.begin("resourceRead", channel=ROOT, uri="http://x/") for _ in range(20)]
+        transport.pause_reading()  # type: ignore[union-attr]
+        for _ in range(20):
+            await witness.idle()
+        assert reader.reads <= 4
+        transport.resume_reading()  # type: ignore[union-attr]
+        assert [(await client.take())["id"] for _ in ids] == ids
+        assert reader.reads == 20
 
 
 def shrink_buffers(link: ClientLink) -> None:
