@@ -14,6 +14,7 @@ from canvas_provider import __version__
 __all__ = ["main"]
 
 COMMANDS: Final[Mapping[str, str]] = {
+    "ahp": "canvas_provider.cli.ahp:ahp",
     "dev": "canvas_provider.cli.dev:dev",
     "doctor": "canvas_provider.cli.doctor:doctor",
     "install": "canvas_provider.cli.install:install",

@@ -22,9 +22,18 @@ def read(name: str) -> str:
     return (REFERENCE / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "command", [(), *((name,) for name in main.list_commands(click.Context(main)))]
-)
+def commands(group: click.Group, *path: str) -> list[tuple[str, ...]]:
+    """Every command, by the words that lead to it."""
+    found = [path]
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        inner = commands(command, *path, name) if isinstance(command, click.Group) else []
+        found += inner or [(*path, name)]
+    return found
+
+
+@pytest.mark.parametrize("command", commands(main), ids=" ".join)
 def test_the_help_of_each_command_is_shown_as_it_is(command: tuple[str, ...]) -> None:
     shown = CliRunner().invoke(main, [*command, "--help"], prog_name="canvas-provider")
     assert f"```text\n{shown.output}```" in read("cli.md")
