@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
-from canvas_provider.ahp.chat_source import SourceListener
+from canvas_provider.ahp.hosting.chat_source import SourceListener
 from canvas_provider.host.registry import HostRefusal
 from canvas_provider.host.workbench import Workbench
 from canvas_provider.protocol.copilot import CanvasEvent, DiscoveredCanvas, OpenCanvas

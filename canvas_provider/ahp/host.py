@@ -1,6 +1,6 @@
 """An AHP host on the loopback interface: any client of the protocol can watch and drive canvases.
 
-The edge of `core`: sockets, tasks and time. Whoever knows `url` may do everything; it holds the
+The edge of `hosting.core`: sockets, tasks and time. Whoever knows `url` may do everything; it holds the
 token and is never logged.
 """
 
@@ -16,10 +16,10 @@ from typing import Final, Self, assert_never, cast
 
 from aiohttp import WSMsgType, web
 
-from canvas_provider.ahp.chat_source import ChatSource, ResourceReader
-from canvas_provider.ahp.client_link import ClientLink
-from canvas_provider.ahp.core import HostCore
-from canvas_provider.ahp.effect import Close, Cut, Effect, Materialize, Open, Read, Send
+from canvas_provider.ahp.hosting.chat_source import ChatSource, ResourceReader
+from canvas_provider.ahp.hosting.client_link import ClientLink
+from canvas_provider.ahp.hosting.core import HostCore
+from canvas_provider.ahp.hosting.effect import Close, Cut, Effect, Materialize, Open, Read, Send
 from canvas_provider.ahp.relay import Relay
 from canvas_provider.errors import RemoteError
 from canvas_provider.host.registry import HostRefusal

@@ -18,7 +18,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from canvas_provider.ahp.chat_source import LiveURLs
+from canvas_provider.ahp.hosting.chat_source import LiveURLs
 from canvas_provider.ahp.source import Address, find_address, find_redirect
 from canvas_provider.errors import NotFound, PermissionDenied
 from canvas_provider.protocol.ahp import ErrorCode, ResourceReadResult

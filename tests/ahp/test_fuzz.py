@@ -7,8 +7,8 @@ from typing import Any, Final
 import pytest
 from aiohttp import WSMsgType
 
-from canvas_provider.ahp.core import HostCore
-from canvas_provider.ahp.effect import Close, Cut, Materialize, Open, Read, Send
+from canvas_provider.ahp.hosting.core import HostCore
+from canvas_provider.ahp.hosting.effect import Close, Cut, Materialize, Open, Read, Send
 from canvas_provider.protocol.copilot import DiscoveredCanvas
 from tests.support.ahp import EXTENSION, ROOT, Desk, hosted
 

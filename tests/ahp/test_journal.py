@@ -1,6 +1,6 @@
 """The sequence, and how much of it is kept."""
 
-from canvas_provider.ahp.journal import Journal
+from canvas_provider.ahp.hosting.journal import Journal
 
 
 def test_numbers_go_up_by_one_also_for_what_nobody_is_told() -> None:

@@ -2,7 +2,7 @@
 
 import random
 
-from canvas_provider.ahp.outbox import Outbox
+from canvas_provider.ahp.hosting.outbox import Outbox
 
 
 def drain(outbox: Outbox) -> list[str]:

@@ -5,8 +5,8 @@ import json
 import socket
 from typing import Any, Literal
 
-from canvas_provider.ahp.chat_source import LiveURLs
-from canvas_provider.ahp.client_link import ClientLink
+from canvas_provider.ahp.hosting.chat_source import LiveURLs
+from canvas_provider.ahp.hosting.client_link import ClientLink
 from canvas_provider.ahp.reducers import reduce
 from canvas_provider.protocol.ahp import ResourceReadResult
 from tests.support.ahp import ROOT, Client, Desk, hosted

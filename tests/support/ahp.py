@@ -8,8 +8,8 @@ from typing import Any, Final, Self, cast
 
 import aiohttp
 
-from canvas_provider.ahp.chat_source import ResourceReader, SourceListener
 from canvas_provider.ahp.host import AHPHost
+from canvas_provider.ahp.hosting.chat_source import ResourceReader, SourceListener
 from canvas_provider.errors import RemoteError
 from canvas_provider.host.link import ProviderLink
 from canvas_provider.host.runtime import Runtime

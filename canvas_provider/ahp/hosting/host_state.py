@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from canvas_provider.ahp.canvases import Canvases
-from canvas_provider.ahp.channels import Channels
-from canvas_provider.ahp.connections import Connection, Connections
-from canvas_provider.ahp.effect import Effect, Send
 from canvas_provider.ahp.frames import encode_notification
-from canvas_provider.ahp.journal import Entry, Journal
-from canvas_provider.ahp.projection import ChatProjection
+from canvas_provider.ahp.hosting.canvases import Canvases
+from canvas_provider.ahp.hosting.channels import Channels
+from canvas_provider.ahp.hosting.connections import Connection, Connections
+from canvas_provider.ahp.hosting.effect import Effect, Send
+from canvas_provider.ahp.hosting.journal import Entry, Journal
+from canvas_provider.ahp.hosting.projection import ChatProjection
 from canvas_provider.protocol.ahp import ROOT, ActionType, ClientInfo, RootNotification
 from canvas_provider.protocol.ahp_canvases import CanvasAction
 from canvas_provider.types import JSONObject

@@ -7,13 +7,13 @@ client sent reaches a provider but the ids of a type of canvas that is in the re
 import re
 from typing import Final
 
-from canvas_provider.ahp.canvases import Canvas, name_instance
-from canvas_provider.ahp.connections import Connection
-from canvas_provider.ahp.effect import Close, Open, Read
 from canvas_provider.ahp.frames import RequestId, encode_error, encode_result
-from canvas_provider.ahp.host_state import HostState
+from canvas_provider.ahp.hosting.canvases import Canvas, name_instance
+from canvas_provider.ahp.hosting.connections import Connection
+from canvas_provider.ahp.hosting.effect import Close, Open, Read
+from canvas_provider.ahp.hosting.host_state import HostState
+from canvas_provider.ahp.hosting.requests import refuse, take_encoding, take_root, take_text
 from canvas_provider.ahp.reducers import scheme_of
-from canvas_provider.ahp.requests import refuse, take_encoding, take_root, take_text
 from canvas_provider.protocol.ahp import ErrorCode, Scheme
 from canvas_provider.types import JSONObject, JSONValue
 

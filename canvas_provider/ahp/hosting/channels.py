@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from canvas_provider.ahp.journal import Entry, Journal
+from canvas_provider.ahp.hosting.journal import Entry, Journal
+from canvas_provider.ahp.hosting.version import Version
 from canvas_provider.ahp.reducers import reduce, scheme_of
-from canvas_provider.ahp.version import Version
 from canvas_provider.protocol.ahp import Scheme, Snapshot
 from canvas_provider.protocol.ahp_canvases import REGISTRY
 from canvas_provider.types import JSONObject, JSONValue

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from canvas_provider.ahp.frames import RequestId
-from canvas_provider.ahp.version import Version
+from canvas_provider.ahp.hosting.version import Version
 
 __all__ = ["Connection", "Connections"]
 

@@ -5,16 +5,12 @@
 `Close`, `Read` and `Materialize`, and ask again.
 
 Never raises on what a client sent. Knows no sockets, no clock and no randomness; does not decide
-how slow a client may be (`outbox`), nor who may connect (`host`).
+how slow a client may be (`outbox`), nor who may connect (`AHPHost`).
 """
 
 from collections.abc import Iterable
 from typing import cast
 
-from canvas_provider.ahp.base_services import BaseServices
-from canvas_provider.ahp.commands import Commands
-from canvas_provider.ahp.connections import Connection
-from canvas_provider.ahp.effect import Cut, Effect, Materialize
 from canvas_provider.ahp.frames import (
     Invalid,
     Notification,
@@ -23,10 +19,14 @@ from canvas_provider.ahp.frames import (
     encode_result,
     parse_frame,
 )
-from canvas_provider.ahp.host_state import HostState
-from canvas_provider.ahp.journal import Journal
-from canvas_provider.ahp.projection import ChatProjection
-from canvas_provider.ahp.requests import refuse
+from canvas_provider.ahp.hosting.base_services import BaseServices
+from canvas_provider.ahp.hosting.commands import Commands
+from canvas_provider.ahp.hosting.connections import Connection
+from canvas_provider.ahp.hosting.effect import Cut, Effect, Materialize
+from canvas_provider.ahp.hosting.host_state import HostState
+from canvas_provider.ahp.hosting.journal import Journal
+from canvas_provider.ahp.hosting.projection import ChatProjection
+from canvas_provider.ahp.hosting.requests import refuse
 from canvas_provider.errors import RemoteError
 from canvas_provider.protocol.ahp import ROOT, ActionType, ClientInfo, ErrorCode, Method
 from canvas_provider.protocol.ahp import RootNotification as Root

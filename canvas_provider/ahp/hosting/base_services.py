@@ -3,17 +3,17 @@
 import re
 from typing import Final, cast
 
-from canvas_provider.ahp.connections import Connection
-from canvas_provider.ahp.effect import Cut
-from canvas_provider.ahp.host_state import HostState, may_see
-from canvas_provider.ahp.requests import (
+from canvas_provider.ahp.hosting.connections import Connection
+from canvas_provider.ahp.hosting.effect import Cut
+from canvas_provider.ahp.hosting.host_state import HostState, may_see
+from canvas_provider.ahp.hosting.requests import (
     refuse,
     take_number,
     take_root,
     take_text,
     take_uris,
 )
-from canvas_provider.ahp.version import Version, negotiate
+from canvas_provider.ahp.hosting.version import Version, negotiate
 from canvas_provider.protocol.ahp import SUPPORTED_VERSIONS, ErrorCode
 from canvas_provider.types import JSONObject, JSONValue
 

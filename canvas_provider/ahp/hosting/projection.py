@@ -7,8 +7,8 @@ provider gone: the state without `url`, while the list stays.
 
 from typing import Final, cast
 
-from canvas_provider.ahp.canvases import Canvas, Canvases
-from canvas_provider.ahp.channels import Channels
+from canvas_provider.ahp.hosting.canvases import Canvas, Canvases
+from canvas_provider.ahp.hosting.channels import Channels
 from canvas_provider.host.validation import Schema, UncompilableSchema
 from canvas_provider.protocol.ahp import (
     ActionType,

@@ -6,7 +6,7 @@ from typing import Final, Self
 
 from aiohttp import ClientConnectionResetError, web
 
-from canvas_provider.ahp.outbox import Outbox
+from canvas_provider.ahp.hosting.outbox import Outbox
 
 __all__ = ["ClientLink"]
 
