@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from canvas_provider.canvas.handling import Handling
+from canvas_provider.canvas.handling import Handling, current
 from canvas_provider.canvas.results import to_json_value
 from canvas_provider.canvas.signature import Plan
 from canvas_provider.canvas.threads import Workers
@@ -134,12 +134,11 @@ def translate(error: BaseException, subject: str, canvas_id: str | None = None) 
     )
 
 
-class Call:
-    """One running handler. Times are the loop's, in seconds."""
+class Call(Handling):
+    """One running action. Times are the loop's, in seconds."""
 
     __slots__ = (
-        "action", "context", "deadline", "handling", "logged", "others", "reason", "started",
-        "task",
+        "action", "context", "deadline", "logged", "others", "reason", "started", "task",
     )  # fmt: skip
 
     def __init__(
@@ -148,12 +147,16 @@ class Call:
         task: "Task[Any]",
         started: float,
         deadline: float | None,
-        handling: Handling,
+        instance_id: str,
         context: "CanvasContext[Any] | None",
     ) -> None:
+        # What `Handling.__init__` does; a call of it would be felt, by every action.
+        self.what = "an action"
+        self.instance_id = instance_id
+        self.is_running = True
+        self.awaits_close = False
         self.action = action
         self.task = task
-        self.handling = handling
         self.context = context
         self.started = started
         self.deadline = deadline
@@ -173,8 +176,16 @@ class Call:
 class Calls:
     """The running handlers of one instance."""
 
-    def __init__(self, loop: "AbstractEventLoop", *, canvas_id: str, slow_after: float) -> None:
+    def __init__(
+        self,
+        loop: "AbstractEventLoop",
+        *,
+        canvas_id: str,
+        slow_after: float,
+        instance_id: str,
+    ) -> None:
         self._loop = loop
+        self._instance_id = instance_id
         self._canvas_id = canvas_id
         self._slow_after = slow_after
         self._running: set[Call] = set()
@@ -186,10 +197,12 @@ class Calls:
         self,
         action: str,
         timeout: float | None,
-        handling: Handling,
         context: "CanvasContext[Any] | None" = None,
     ) -> Call:
-        """Note that the current task runs a handler, for at most `timeout` seconds."""
+        """Note that the current task runs a handler, for at most `timeout` seconds.
+
+        Until `end`, it is the current handling.
+        """
         task = asyncio.current_task(self._loop)
         assert task is not None
         now = self._loop.time()
@@ -198,7 +211,8 @@ class Calls:
         if timeout is not None:
             deadline = now + timeout
             due = min(due, deadline)
-        call = Call(action, task, now, deadline, handling, context)
+        call = Call(action, task, now, deadline, self._instance_id, context)
+        call.token = current.set(call)
         self._running.add(call)
         if due < self._next:
             self._watch(due)
@@ -210,6 +224,8 @@ class Calls:
         Returns why we cancelled it, if we did and nobody else did, too: then the cancellation is
         taken back, and this is the answer.
         """
+        call.is_running = False
+        current.reset(call.token)
         self._running.discard(call)
         if self._idle is not None and not self._awaited():
             self._idle.set()
@@ -231,7 +247,7 @@ class Calls:
 
     def _awaited(self) -> list[Call]:
         """Return those that a close waits for: not the one that waits for the close itself."""
-        return [call for call in self._running if not call.handling.awaits_close]
+        return [call for call in self._running if not call.awaits_close]
 
     async def _wait_idle(self, seconds: float) -> None:
         if not self._awaited():

@@ -7,7 +7,7 @@ is void as soon as the handler has returned.
 
 from contextvars import ContextVar, Token
 
-__all__ = ["Handling", "current_handler", "current_handling"]
+__all__ = ["Handling", "current", "current_handler", "current_handling"]
 
 
 class Handling:
@@ -18,7 +18,7 @@ class Handling:
         instance_id: the instance that it is a handler of.
     """
 
-    __slots__ = ("_token", "awaits_close", "instance_id", "is_running", "what")
+    __slots__ = ("awaits_close", "instance_id", "is_running", "token", "what")
 
     def __init__(self, what: str, instance_id: str | None = None) -> None:
         self.what = what
@@ -28,14 +28,15 @@ class Handling:
         """Whether it waits for the close of its own instance, which must not wait for it then."""
 
     def __enter__(self) -> None:
-        self._token: Token[Handling | None] = _current.set(self)
+        self.token: Token[Handling | None] = current.set(self)
 
     def __exit__(self, *exc_info: object) -> None:
         self.is_running = False
-        _current.reset(self._token)
+        current.reset(self.token)
 
 
-_current: ContextVar[Handling | None] = ContextVar("canvas_provider_handling", default=None)
+current: ContextVar[Handling | None] = ContextVar("canvas_provider_handling", default=None)
+"""Set by who enters one, as a `with` does; read by `current_handling`."""
 
 
 def current_handler() -> str | None:
@@ -46,5 +47,5 @@ def current_handler() -> str | None:
 
 def current_handling() -> Handling | None:
     """Return the handler this runs in, if it still runs."""
-    handling = _current.get()
+    handling = current.get()
     return handling if handling is not None and handling.is_running else None

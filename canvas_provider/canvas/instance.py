@@ -93,7 +93,9 @@ class Instance:
         self._update = update
         self._workers = Workers() if workers is None else workers
         self._loop = asyncio.get_running_loop()
-        self._calls = Calls(self._loop, canvas_id=canvas.id, slow_after=slow_after)
+        self._calls = Calls(
+            self._loop, canvas_id=canvas.id, instance_id=instance_id, slow_after=slow_after
+        )
         self._events = Events(self._loop)
         self.works = Reporter(self._loop, session)
         """The progress of what takes long."""
@@ -257,14 +259,12 @@ class Instance:
                 action_name=name,
                 expected_revision=expected_revision,
             )
-        handling = Handling("an action", self.instance_id)
-        call = self._calls.begin(name, plan.timeout, handling, context)
+        call = self._calls.begin(name, plan.timeout, context)
         try:
-            with handling:
-                if plan.is_async and plan.draft is None:
-                    result = to_json_value(await plan.call(checked, context))
-                else:
-                    result = await run_plan(plan, checked, context, self._workers)
+            if plan.is_async and plan.draft is None:
+                result = to_json_value(await plan.call(checked, context))
+            else:
+                result = await run_plan(plan, checked, context, self._workers)
         except BaseException as error:
             is_cancelled = isinstance(error, asyncio.CancelledError)
             if context is not None and is_cancelled:

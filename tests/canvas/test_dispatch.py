@@ -4,7 +4,6 @@ import logging
 import pytest
 
 from canvas_provider.canvas.dispatch import Calls, translate
-from canvas_provider.canvas.handling import Handling
 from canvas_provider.errors import (
     ActionTimeout,
     CanvasError,
@@ -55,12 +54,12 @@ def calls_of(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Calls:
     monkeypatch.setattr(
         "canvas_provider.canvas.dispatch.asyncio.current_task", lambda loop=None: current()
     )
-    return Calls(clock, canvas_id="k", slow_after=60.0)  # type: ignore[arg-type]
+    return Calls(clock, canvas_id="k", instance_id="p", slow_after=60.0)  # type: ignore[arg-type]
 
 
 async def run(calls: Calls, name: str, limit: float | None, until: asyncio.Event) -> str:
     """What `Instance.invoke` does with a call."""
-    call = calls.begin(name, limit, Handling("an action"))
+    call = calls.begin(name, limit)
     try:
         await until.wait()
     except asyncio.CancelledError:
@@ -157,7 +156,7 @@ async def test_a_task_that_was_timed_out_can_wait_again(monkeypatch: pytest.Monk
 
 
 async def test_finishing_lets_calls_end_then_ends_them() -> None:
-    calls = Calls(asyncio.get_running_loop(), canvas_id="k", slow_after=60.0)
+    calls = Calls(asyncio.get_running_loop(), canvas_id="k", instance_id="p", slow_after=60.0)
     soon, never = asyncio.Event(), asyncio.Event()
     async with asyncio.timeout(5):
         quick = await started(asyncio.create_task(run(calls, "quick", None, soon)))
@@ -171,11 +170,11 @@ async def test_finishing_lets_calls_end_then_ends_them() -> None:
 
 
 async def test_a_call_that_swallows_its_end_is_left_alone() -> None:
-    calls = Calls(asyncio.get_running_loop(), canvas_id="k", slow_after=60.0)
+    calls = Calls(asyncio.get_running_loop(), canvas_id="k", instance_id="p", slow_after=60.0)
     done = asyncio.Event()
 
     async def stubborn() -> None:
-        call = calls.begin("stubborn", None, Handling("an action"))
+        call = calls.begin("stubborn", None)
         while not done.is_set():
             try:
                 await done.wait()
