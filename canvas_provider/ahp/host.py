@@ -1,7 +1,7 @@
 """An AHP host on the loopback interface: any client of the protocol can watch and drive canvases.
 
-The edge of `hosting.core`: sockets, tasks and time. Whoever knows `url` may do everything; it holds the
-token and is never logged.
+The edge of `hosting.core`: sockets, tasks and time. Whoever knows `url` may do everything; it holds
+the token and is never logged.
 """
 
 import asyncio

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from canvas_provider.errors import CanvasProviderError
-from canvas_provider.host.journal import Listener
+from canvas_provider.host.journal import Journal, Listener
 from canvas_provider.host.status import Extension, Level, Source, Status
 from canvas_provider.host.traffic import TrafficLog
 from canvas_provider.types import JSONObject, JSONValue
@@ -37,6 +37,9 @@ class Bench(Protocol):
     """`workbench` has one with the embedded runtime, `copilot_bench` one with the Copilot CLI."""
 
     extension: Extension
+
+    journal: Journal
+    """What there is to see of the session."""
 
     @property
     def commands(self) -> Mapping[str, Command]:

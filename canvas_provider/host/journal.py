@@ -17,12 +17,15 @@ from canvas_provider.protocol.events import SessionEvent
 from canvas_provider.protocol.names import CanvasEvent
 from canvas_provider.types import JSONObject, JSONValue
 
-__all__ = ["Journal", "Listener"]
+__all__ = ["EventListener", "Journal", "Listener"]
 
 MAX_LOG: Final = 2000
 
 Listener = Callable[[str, JSONObject], None]
 """Gets a kind and its data, in order."""
+
+EventListener = Callable[[str, JSONObject], None]
+"""Gets the type and the data of an event of the session."""
 
 
 class Journal:
@@ -40,6 +43,11 @@ class Journal:
         """By id: the event that opened it, `isReady`, and in how many `panels` it is shown."""
         self._list_canvases = list_canvases
         self._listeners: list[Listener] = []
+        self._event_listeners: list[EventListener] = []
+
+    def subscribe_events(self, listener: EventListener) -> None:
+        """Call `listener` with each event of a canvas from now on, once it was taken note of."""
+        self._event_listeners.append(listener)
 
     def subscribe(self, listener: Listener) -> None:
         """Call `listener` with everything that happens from now on."""
@@ -78,6 +86,8 @@ class Journal:
                 self.add_log("session", level, str(data.get("message", "")))
         if event["type"].startswith("session.canvas."):
             self.tell_canvases()
+            for listener in self._event_listeners:
+                listener(event["type"], data)
 
     def tell_canvases(self) -> None:
         """Tell what is declared and open."""

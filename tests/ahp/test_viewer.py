@@ -9,10 +9,10 @@ import aiohttp
 import pytest
 from playwright.async_api import Request, expect
 
-from canvas_provider.ahp.chat_source import LiveURLs
 from canvas_provider.ahp.client import AHPClient
 from canvas_provider.ahp.development import DevelopmentChat
 from canvas_provider.ahp.host import AHPHost
+from canvas_provider.ahp.hosting.chat_source import LiveURLs
 from canvas_provider.ahp.relay import Encoding, Relay
 from canvas_provider.host.workbench import Extension, Workbench
 from canvas_provider.protocol.ahp import ResourceReadResult
