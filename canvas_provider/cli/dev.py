@@ -17,6 +17,7 @@ import click
 from canvas_provider.cli.place import Place
 from canvas_provider.cli.source import SCRIPT, default_name
 from canvas_provider.cli.watching import watch_folders
+from canvas_provider.host.bench import Bench
 from canvas_provider.host.hot_reload import HotReload
 from canvas_provider.host.panel.server import PanelServer
 from canvas_provider.host.workbench import Extension, Workbench
@@ -140,7 +141,7 @@ async def _start_servers(
         threading.Thread(target=webbrowser.open, args=(panel.url,), daemon=True).start()
 
 
-async def _start_ahp(bench: Workbench, port: int) -> Callable[[], Awaitable[None]]:
+async def _start_ahp(bench: Bench, port: int) -> Callable[[], Awaitable[None]]:
     """Serve AHP clients; return what ends that."""
     # It brings aiohttp, for which nobody else is to wait.
     from canvas_provider.cli.bridge import start_bridge
