@@ -271,8 +271,10 @@ class AHPHost:
         )
         await self._runner.setup()
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        # Whatever the system: a port again at once after a close, and never two listeners.
+        option = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
         try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.setsockopt(socket.SOL_SOCKET, option, 1)
             listener.bind((LOOPBACK, port))
             self.port = listener.getsockname()[1]
             await web.SockSite(self._runner, listener).start()

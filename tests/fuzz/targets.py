@@ -13,6 +13,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from canvas_provider import create_canvas
+from canvas_provider.ahp.frames import (
+    Failure,
+    Invalid,
+    Notification,
+    Request,
+    Result,
+    encode_error,
+    encode_notification,
+    encode_request,
+    encode_result,
+    parse_frame,
+)
 from canvas_provider.canvas.complaint import create_explain
 from canvas_provider.canvas.draft07 import find_problem
 from canvas_provider.canvas.fastcheck import compile_check
@@ -69,6 +81,24 @@ def message(data: bytes) -> None:
     it.receive_data(encode_frame(b'{"jsonrpc":"2.0","id":"after","method":"ping"}'))
     (after,) = it.events_received()
     assert after.id == "after"  # type: ignore[union-attr]
+
+
+def ahp_frame(data: bytes) -> None:
+    """What is read can be written, and reads the same; what cannot be read can be answered."""
+    frame = parse_frame(data.decode(errors="replace"))
+    match frame:
+        case Request(id, method, params):
+            text = encode_request(id, method, params)
+        case Notification(method, params):
+            text = encode_notification(method, params)
+        case Result(id, value):
+            text = encode_result(id, value)
+        case Failure(failed, code, said, more):
+            text = encode_error(failed, code, said, more)
+        case Invalid(wrong, error, why):
+            text = encode_error(wrong, error, why)
+            frame = Failure(wrong, error, why, None)
+    assert parse_frame(text) == frame
 
 
 def patch(data: bytes) -> None:
@@ -183,6 +213,7 @@ def _json(data: bytes) -> Any:
 TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
     target.__name__: target
     for target in (
-        framing, connection, message, calls, patch, schema, body, version, html, stored_json
+        framing, connection, message, ahp_frame, calls, patch, schema, body, version, html,
+        stored_json,
     )
 }  # fmt: skip

@@ -151,6 +151,7 @@ SHAPED: Final[dict[str, st.SearchStrategy[bytes]]] = {
     "framing": st.lists(HEADERS | st.binary(max_size=4), max_size=12).map(b"".join),
     "connection": st.lists(HEADERS | st.binary(max_size=4), max_size=12).map(b"".join),
     "message": (CALLS | st.lists(CALLS, max_size=3) | JSON).map(as_bytes),
+    "ahp_frame": (CALLS | st.lists(CALLS, max_size=3) | JSON).map(as_bytes),
     "calls": st.lists(st.tuples(METHODS, PARAMS), min_size=1, max_size=5).map(as_bytes),
     "patch": (st.tuples(SMALL, st.lists(OPERATIONS, max_size=4)) | st.tuples(SMALL, JSON)).map(
         as_bytes
