@@ -37,6 +37,7 @@ F = TypeVar("F", bound=Handler)
 
 Lifespan = Callable[[CanvasContext[Any]], AbstractAsyncContextManager[Any]]
 StateKey = Callable[[CanvasContext[Any]], str]
+PersonName = str | Callable[[CanvasContext[Any]], str]
 PickStore = Callable[[CanvasContext[Any]], "Store"]
 
 MAX_BODY: Final = 1 << 20
@@ -73,6 +74,8 @@ class Canvas:
         self.store: Store | PickStore | None = None
         """Where the state lives, or what picks that for an instance; None: in memory."""
         self.state_key: StateKey | None = None
+        self.person_name: PersonName | None = None
+        """What others who have the document open are told; None: the system's user."""
         self.lifespan: Lifespan | None = None
         self.allowed_hosts: tuple[str, ...] = ()
         self.csp: Mapping[str, tuple[str, ...]] = {}

@@ -12,6 +12,7 @@ from canvas_provider.canvas.canvas import (
     MAX_STREAMS,
     Canvas,
     Lifespan,
+    PersonName,
     PickStore,
     Route,
     StateKey,
@@ -40,6 +41,7 @@ def create_canvas(
     on_close: Handler | None = None,
     store: "Store | PickStore | None" = None,
     state_key: StateKey | None = None,
+    person_name: PersonName | None = None,
     lifespan: Lifespan | None = None,
     alias: Alias | None = None,
     allowed_hosts: Sequence[str] = (),
@@ -64,6 +66,9 @@ def create_canvas(
         store: where the state lives; None: in memory, gone with the process. Or a function that
             takes the context and returns one of several stores, each made once.
         state_key: picks the document from the context; None: one for each instance.
+        person_name: what others who have the same document open see of this person, in
+            `ctx.state.presence` and on their pages: a text, or a function of the context; None:
+            the name of the system's user.
         lifespan: an async context manager around each instance; what it yields is `ctx.lifespan`.
         alias: renames parameters for agent and page, such as pydantic's `to_camel`.
         allowed_hosts: hosts besides 127.0.0.1 under which a page may be reached, `name` or
@@ -88,6 +93,7 @@ def create_canvas(
     canvas.icon = None if icon is None else rules.check_icon(icon, site)
     canvas.store = rules.check_store(store, seed is not None, site)
     canvas.state_key = rules.check_callable(state_key, "state_key", site)
+    canvas.person_name = rules.check_person_name(person_name, site)
     canvas.lifespan = rules.check_lifespan(lifespan, site)
     canvas.alias = rules.check_callable(alias, "alias", site)
     canvas.allowed_hosts = rules.check_hosts(allowed_hosts, site)

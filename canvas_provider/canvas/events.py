@@ -18,7 +18,7 @@ EventListener = Callable[[str, JSONValue], None]
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]*")
 
 _RESERVED: Final = frozenset(
-    {"snapshot", "patch", "progress", "closed", "open", "error", "message"}
+    {"snapshot", "patch", "store", "presence", "progress", "closed", "open", "error", "message"}
 )
 """The stream's own events, and names that an EventSource gives a meaning of its own."""
 

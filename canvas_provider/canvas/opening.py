@@ -1,6 +1,7 @@
 """What an open instance holds, and the reading of what `on_open` answers."""
 
 import asyncio
+import getpass
 import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -47,6 +48,7 @@ class Resources:
             registry, key = self._pick(context)
             self.state = await self._open(registry, canvas.seed, key, context)
             self._registry, self._key = registry, key
+            self.state.enter(_name_person(canvas, context))
         if canvas.lifespan is not None:
             create = canvas.lifespan
             self._lifespan = LifespanTask(lambda: create(context))
@@ -124,6 +126,21 @@ class Resources:
             state, self.state = self.state, None
             if state is not None:
                 await state.aclose()
+
+
+def _name_person(canvas: Canvas, context: CanvasContext[Any]) -> str:
+    """Return the name that others see beside this panel."""
+    pick = canvas.person_name
+    if pick is not None:
+        name = pick(context) if callable(pick) else pick
+        if not isinstance(name, str):
+            raise TypeError(f"person_name= returned {type(name).__name__}: a name is a text")
+        return name
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        # A user whom the system knows by number only.
+        return ""
 
 
 def _check_key(key: object, what: str) -> None:

@@ -253,6 +253,11 @@ def check_callable(value: Any, field: str, site: Site) -> Any:
     return value
 
 
+def check_person_name(name: Any, site: Site) -> Any:
+    """Return a text, a function, or None."""
+    return name if isinstance(name, str) else check_callable(name, "person_name", site)
+
+
 def check_lifespan(lifespan: Any, site: Site) -> Any:
     """Return what makes an async context manager of a context, or None."""
     if lifespan is None:

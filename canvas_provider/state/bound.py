@@ -11,6 +11,7 @@ from canvas_provider.types import Author, JSONValue
 
 if TYPE_CHECKING:
     from canvas_provider.state.shared import SharedState
+    from canvas_provider.state.surroundings import Presence
 
 __all__ = ["BoundState"]
 
@@ -62,6 +63,16 @@ class BoundState(Generic[S]):
         if self._viewed is not document.value:
             self._viewed, self._view = document.value, document.look()
         return self._view  # type: ignore[no-any-return]
+
+    @property
+    def presence(self) -> "Presence":
+        """See `SharedState.presence`."""
+        return self._state.presence
+
+    @property
+    def online(self) -> bool:
+        """See `SharedState.online`."""
+        return self._state.online
 
     def change(self, *, expected_revision: int | None = None) -> ChangeContext[S]:
         """Open a change: see `SharedState.change`."""

@@ -28,6 +28,7 @@ from canvas_provider.state.lock import TurnLock
 from canvas_provider.state.patch import apply, diff
 from canvas_provider.state.shape import Shape
 from canvas_provider.state.store import Store, Stored
+from canvas_provider.state.surroundings import Surroundings
 from canvas_provider.state.version import Version
 from canvas_provider.types import Author, JSONValue
 
@@ -46,6 +47,7 @@ class LiveDocument:
         """What was found instead of a document, and set aside, for people to read."""
         self.epoch = _new_epoch()
         """Tells this document from another that had the same revision numbers."""
+        self.surroundings = Surroundings(store, key)
         self._store = store
         self._key = key
         self._seed = seed

@@ -24,7 +24,7 @@ from redis.exceptions import TimeoutError as LineTimeout
 from canvas_provider.errors import StoreError
 from canvas_provider.state.redis_log import Script
 
-__all__ = ["RedisFollower", "RedisLine", "Reply"]
+__all__ = ["RedisFollower", "RedisLine", "Reply", "end"]
 
 logger = logging.getLogger("canvas_provider.state")
 
@@ -166,8 +166,7 @@ class RedisFollower:
         """Listen no longer to anything."""
         task, self._task = self._task, None
         if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
+            await end(task)
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -220,9 +219,8 @@ class RedisFollower:
                     is_asked = True
                     await connection.send_command("PING")
         finally:
-            reading.cancel()
             changed.cancel()
-            await asyncio.wait({reading, changed})
+            await end(reading)
 
     def _hear(self, message: Any) -> None:
         if not isinstance(message, list) or len(message) != 3:
@@ -233,6 +231,16 @@ class RedisFollower:
         elif kind == b"subscribe":
             self._on_line(True)
             self._on_ready(channel.decode())
+
+
+async def end(task: "asyncio.Future[Any]") -> None:
+    """Cancel a task that uses redis-py, and wait for its end.
+
+    redis-py may take a cancellation for a time-out of its own and go on, so it is asked again.
+    """
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=0.05)
 
 
 def _is_refusal(error: Exception) -> bool:

@@ -2,8 +2,7 @@
 
 What was read or written last is kept, so that a load after a commit of others reads only what they
 changed. Commits are published, but nobody relies on a message: a channel that is listened to
-again, after whatever gap, counts as news, and so does each look that finds another commit than
-the one known here.
+again, after whatever gap, counts as news, and so does that nobody has looked for a while.
 """
 
 import asyncio
@@ -17,9 +16,10 @@ from canvas_provider.errors import DamagedDocument, RevisionConflict, StoreError
 from canvas_provider.state import redis_log
 from canvas_provider.state.disk import stamp
 from canvas_provider.state.history import MAX_SIZE, Revision
-from canvas_provider.state.offload import Offload
+from canvas_provider.state.offload import Offload, Ticker
 from canvas_provider.state.redis import RedisFollower, RedisLine, Reply
 from canvas_provider.state.redis_log import Keys, Known
+from canvas_provider.state.redis_presence import PRESENCE, RedisPresence
 from canvas_provider.state.store import Stored
 from canvas_provider.types import JSONValue
 
@@ -30,6 +30,9 @@ logger = logging.getLogger("canvas_provider.state")
 FRESH: Final = 0.2
 """Seconds for which a document that nobody watches counts as current. It costs a conflict at most,
 where it was not."""
+
+LOOK_EVERY: Final = 10.0
+"""Seconds after which watched documents are looked at, whatever was said or not."""
 
 SEEN: Final = 1024
 """Commits of one document whose news is known to be none."""
@@ -53,6 +56,9 @@ class RedisDocuments:
         self._follower = RedisFollower(
             url, on_ready=self._on_ready, on_message=self._on_message, on_line=self._on_line
         )
+        self.presence = RedisPresence(self._line, prefix)
+        self.is_reachable = True
+        """Whether the server answers, as far as is known: somebody has to watch something."""
         self._offload = Offload(threads=1)
         self._known: dict[str, Known] = {}
         self._read_at: dict[str, float] = {}
@@ -65,6 +71,7 @@ class RedisDocuments:
         """The key of each channel that is watched."""
         self._heard: set[str] = set()
         """Keys whose channel is listened to now."""
+        self._ticker: Ticker | None = None
         self._running: set[asyncio.Task[Any]] = set()
 
     async def load(self, key: str, since: int) -> Stored | None:
@@ -145,7 +152,7 @@ class RedisDocuments:
         keys = self._keys(key)
         ending = f".damaged-{stamp()}"
         aside = [name + ending for name in keys[:2]]
-        mark = reply[2] if len(reply) > 2 and reply[2] is not None else b""
+        mark = reply[1] if reply[0] == b"damaged" else reply[2] or b""
         moved = await self._line.run(redis_log.SET_ASIDE, [*keys[:2], *aside], [mark])
         if moved.value == [0]:
             # Another process has done it, or somebody has committed.
@@ -202,6 +209,8 @@ class RedisDocuments:
     def watch(self, key: str, listener: Callable[[], None]) -> Callable[[], None]:
         """See `RedisStore.watch`."""
         channel = self._keys(key).news
+        if self._ticker is None:
+            self._ticker = Ticker(self._look, lambda: LOOK_EVERY)
         if key not in self._listeners:
             self._channels[channel] = key
             self._follower.follow(channel)
@@ -225,9 +234,17 @@ class RedisDocuments:
 
     def _on_message(self, channel: str, data: bytes) -> None:
         key, news = self._channels.get(channel), redis_log.parse_news(data)
-        if key is None or (news is not None and news[1] in self._seen.get(key, ())):
+        if key is None:
             return
-        self._tell(key)
+        if data == PRESENCE:
+            self.presence.refresh(key)
+        elif news is None or news[1] not in self._seen.get(key, ()):
+            self._tell(key)
+
+    def _look(self) -> None:
+        """Ask for all that is watched, in case a message was lost on a line that holds."""
+        for key in list(self._heard):
+            self._tell(key)
 
     def _tell(self, key: str) -> None:
         self._news.add(key)
@@ -237,9 +254,19 @@ class RedisDocuments:
     def _on_line(self, is_there: bool) -> None:
         if not is_there:
             self._heard.clear()
+        if is_there != self.is_reachable:
+            self.is_reachable = is_there
+            if is_there:
+                logger.info("The store's server is back")
+            else:
+                logger.warning("The store's server does not answer; changes fail until it is back")
+            self.presence.tell_all(forget=not is_there)
 
     async def aclose(self) -> None:
         """Listen no more, let what has begun end, and close the connections."""
+        if self._ticker is not None:
+            self._ticker.stop()
+        await self.presence.aclose()
         await self._follower.aclose()
         if self._running:
             await asyncio.wait(self._running)

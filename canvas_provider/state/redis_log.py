@@ -5,6 +5,7 @@
                            log since the snapshot; `format`
     PREFIX:{KEY}:log       a list: one entry for each of the latest revisions, without a gap
     PREFIX:{KEY}:news      the channel on which `REVISION STAMP` is published by each commit
+    PREFIX:{KEY}:present   see `redis_presence`
 
 An entry is the stamp of its commit, which is random, and a JSON array. Revision numbers come again
 when a server loses its data, or goes back to older data; stamps do not. So a commit names the stamp
@@ -71,6 +72,7 @@ class Keys(NamedTuple):
     document: str
     log: str
     news: str
+    present: str
 
 
 class Head(NamedTuple):
@@ -155,11 +157,11 @@ local found = redis.call('HMGET', KEYS[1], 'revision', 'stamp', 'base', 'size', 
 local length = redis.call('LLEN', KEYS[2])
 if not found[1] then
     if redis.call('EXISTS', KEYS[1]) == 0 then return {} end
-    return {'damaged'}
+    return {'damaged', found[2] or ''}
 end
 if found[6] ~= format then return {'format', found[6] or '?'} end
 local revision, base = tonumber(found[1]), tonumber(found[3])
-if not (revision and base) then return {'damaged'} end
+if not (revision and base) then return {'damaged', found[2] or ''} end
 local first = revision - length + 1
 have, since = tonumber(have), tonumber(since)
 local snapshot = false
@@ -167,7 +169,7 @@ if have < first or have > revision
         or string.sub(redis.call('LINDEX', KEYS[2], have - first), 1, #stamp) ~= stamp then
     have = base
     snapshot = redis.call('HGET', KEYS[1], 'snapshot')
-    if not snapshot then return {'damaged'} end
+    if not snapshot then return {'damaged', found[2] or ''} end
 end
 local from = math.min(have, math.max(since, revision - tonumber(keep))) + 1
 local entries = redis.call('LRANGE', KEYS[2], math.max(from - first, 0), -1)
@@ -187,7 +189,7 @@ def name_keys(prefix: str, key: str) -> Keys:
     # The quoted form of no key is a single `%`; without anything in them, braces mean nothing.
     quoted = quote_from_bytes(key.encode("utf-8", "surrogatepass"), safe="") or "%"
     place = f"{prefix}:{{{quoted}}}"
-    return Keys(f"{place}:document", f"{place}:log", f"{place}:news")
+    return Keys(*(f"{place}:{what}" for what in ("document", "log", "news", "present")))
 
 
 def new_stamp() -> str:

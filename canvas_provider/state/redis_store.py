@@ -7,7 +7,7 @@ This module is light, because authors name the store before the handshake. What 
 is `redis_documents`, imported once, at the first use (`_work`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -113,6 +113,19 @@ class RedisStore:
     def watch(self, key: str, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` when another has committed the document: the server tells at once."""
         return self._work().watch(key, listener)
+
+    def is_reachable(self) -> bool:
+        """Say whether the server answers, as far as is known."""
+        return self._documents is None or self._documents.is_reachable
+
+    def attend(self, key: str, names: Sequence[str], listener: Callable[[], None]) -> None:
+        """Tell other processes who has the document open here: see `RemoteStore.attend`."""
+        if names or self._documents is not None:
+            self._work().presence.attend(key, names, listener)
+
+    def others(self, key: str) -> Sequence[str]:
+        """Return a name for each panel of another process that has the document open."""
+        return () if self._documents is None else self._documents.presence.others(key)
 
     async def aclose(self) -> None:
         """Let what has begun end, and close the connections. The next use opens them again."""

@@ -12,6 +12,7 @@ from canvas_provider.state.hold import Hold
 from canvas_provider.state.live import LiveDocument
 from canvas_provider.state.shape import shape_of
 from canvas_provider.state.store import Store
+from canvas_provider.state.surroundings import Presence
 from canvas_provider.state.undo import change_back
 from canvas_provider.state.version import Version
 from canvas_provider.types import Author, JSONValue
@@ -103,6 +104,24 @@ class SharedState(Generic[S]):
     def damage(self) -> str | None:
         """What was found instead of a document, and was set aside, for people to read."""
         return self._live.damage
+
+    @property
+    def online(self) -> bool:
+        """Whether the store can be reached. Reading goes on without it, and changes fail."""
+        return self._live.surroundings.is_online
+
+    @property
+    def presence(self) -> Presence:
+        """Who has the document open, as far as is known: how many panels, and whose."""
+        return self._live.surroundings.presence
+
+    def enter(self, name: str) -> None:
+        """Say that somebody has the document open, until this is closed."""
+        self._unsubscribe.append(self._live.surroundings.enter(name))
+
+    def subscribe_surroundings(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` when `online` or `presence` may be another. Returns the way out."""
+        return self._keep(self._live.surroundings.subscribe(listener))
 
     @property
     def closed(self) -> bool:
@@ -223,7 +242,10 @@ class SharedState(Generic[S]):
 
     def subscribe(self, listener: Callable[[Revision], None]) -> Callable[[], None]:
         """Call `listener`, in the loop, right after each commit. Returns the way out."""
-        unsubscribe = self._live.subscribe(listener)
+        return self._keep(self._live.subscribe(listener))
+
+    def _keep(self, unsubscribe: Callable[[], None]) -> Callable[[], None]:
+        """Return the way out of a subscription, which ends with this hold at the latest."""
         self._unsubscribe.append(unsubscribe)
 
         def leave() -> None:

@@ -21,12 +21,12 @@ A store may be far away. It then owes what one on a disk does, and:
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from canvas_provider.state.history import Revision
 from canvas_provider.types import JSONValue
 
-__all__ = ["PUT_RIGHT", "Store", "Stored"]
+__all__ = ["PUT_RIGHT", "RemoteStore", "Store", "Stored"]
 
 PUT_RIGHT: Final = (
     "It stays as it is, and nothing was changed. Edit its file back, or move that away to begin "
@@ -103,3 +103,21 @@ class Store(Protocol):
         The next use takes hold of them again: a canvas that is declared once may be opened in
         several sessions, one after the other. Who has closed a `SharedState` is refused there.
         """
+
+
+@runtime_checkable
+class RemoteStore(Protocol):
+    """What a store that is far away tells beside its documents; any store may have these."""
+
+    def is_reachable(self) -> bool:
+        """Say, without waiting, whether the store answers, as far as is known."""
+
+    def attend(self, key: str, names: Sequence[str], listener: Callable[[], None]) -> None:
+        """Tell other processes who has the document open in this one: a name for each panel.
+
+        Until nobody has, `listener` is called, in the running loop, when `is_reachable` or
+        `others` may answer differently.
+        """
+
+    def others(self, key: str) -> Sequence[str]:
+        """Return a name for each panel of another process that has the document open."""

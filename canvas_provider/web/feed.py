@@ -5,6 +5,9 @@
     patch     version  {"revision": 8, "ops": […], "author": "agent", "action": "move_card",
                        "time": 1795478400.25}, in seconds; with "previous" where that is not the
                        revision before, and "reverts" where it takes back another one
+    store     –        {"online": false}: it cannot be reached, and changes fail; or it is back
+    presence  –        {"count": 2, "names": ["ann", "bo"]}: how many panels show the document, and
+                       whose they are; not while there is only one
     progress  –        a `ProgressFrame`: what a handler's `ctx.progress(…)` has come to
     NAME      –        what `ctx.emit(NAME, data)` sent
     closed    –        {"reason": "closed" | "shutdown"}  the last one
@@ -50,7 +53,11 @@ class Feed:
             self._works.subscribe(self._on_progress),
         ]
         if self._state is not None:
-            self._unsubscribe.append(self._state.subscribe(self._on_revision))
+            self._surroundings = self._state.online, self._state.presence
+            self._unsubscribe += [
+                self._state.subscribe(self._on_revision),
+                self._state.subscribe_surroundings(self._on_surroundings),
+            ]
 
     def close(self, reason: Literal["closed", "shutdown"]) -> None:
         """Tell every page why, and end its stream. Idempotent."""
@@ -68,6 +75,22 @@ class Feed:
         if self.stream.pages:
             self.stream.publish(self._encode_patch(revision))
 
+    def _on_surroundings(self) -> None:
+        assert self._state is not None, "they are those of a state"
+        before, self._surroundings = self._surroundings, (self._state.online, self._state.presence)
+        if self.stream.pages:
+            if before[0] != self._surroundings[0]:
+                self.stream.publish(self._encode_store(), key="store")
+            if before[1] != self._surroundings[1]:
+                self.stream.publish(self._encode_presence(), key="presence")
+
+    def _encode_store(self) -> bytes:
+        return _encode("store", {"online": self._surroundings[0]})
+
+    def _encode_presence(self) -> bytes:
+        presence = self._surroundings[1]
+        return _encode("presence", {"count": presence.count, "names": presence.names})
+
     def _on_event(self, name: str, data: JSONValue) -> None:
         if self.stream.pages:
             self.stream.publish(_encode(name, data))
@@ -78,7 +101,15 @@ class Feed:
 
     def _opening(self, scope: Scope) -> bytes:
         running = [_encode("progress", frame) for frame in self._works.running()]
-        return b"".join((self._document_since(scope), *running))
+        around = []
+        if self._state is not None:
+            is_online, presence = self._surroundings
+            # What a page takes for granted is not said.
+            if presence.count > 1:
+                around.append(self._encode_presence())
+            if not is_online:
+                around.append(self._encode_store())
+        return b"".join((self._document_since(scope), *around, *running))
 
     def _document_since(self, scope: Scope) -> bytes:
         after = _resume_point(scope)

@@ -265,9 +265,18 @@ async def test_what_a_handler_emits_reaches_the_page(counter: Canvas, visit: Vis
 async def test_events_of_the_connection_itself_are_not_offered(visit: Visit) -> None:
     async with serve(Script()) as origin:
         page = await visit(origin.base)
-        for name in ("snapshot", "patch", "progress", "closed", "open", "error", "message"):
+        for name in (
+            "snapshot",
+            "patch",
+            "store",
+            "presence",
+            "progress",
+            "closed",
+            "open",
+            "error",
+        ):
             answer = await catch(page, f"canvas.on('{name}', () => {{}})")
-            assert "subscribe, onStatus or onProgress" in answer[4]
+            assert "subscribe, onStatus, onPresence or onProgress" in answer[4]
 
 
 async def test_a_page_of_a_closed_canvas_says_so_and_asks_no_more(

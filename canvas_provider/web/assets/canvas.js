@@ -41,7 +41,20 @@
  * @property {string | null} action The action that was called, if one was.
  */
 
-/** @typedef {"connecting" | "live" | "reconnecting" | "closed"} Status */
+/**
+ * `offline`: the extension is there, but cannot reach the store. What is shown is the latest that it
+ * knows, and actions that change the state fail with `store_unavailable`.
+ *
+ * @typedef {"connecting" | "live" | "offline" | "reconnecting" | "closed"} Status
+ */
+
+/**
+ * Who has the state open: how many panels, here and elsewhere, and whose they are.
+ *
+ * @typedef {object} Presence
+ * @property {number} count 1 while this panel is alone, or nobody knows of others.
+ * @property {string[]} names Each once; none while this panel has always been alone.
+ */
 
 /** @typedef {null | boolean | number | string | any[] | {[key: string]: any}} JSONValue */
 
@@ -56,7 +69,7 @@
 const BASE = new URL("./", import.meta.url);
 
 const RESERVED = new Set([
-  "snapshot", "patch", "progress", "closed", "open", "error", "message",
+  "snapshot", "patch", "store", "presence", "progress", "closed", "open", "error", "message",
 ]);
 
 const FIRST_DELAY_MS = 400;
@@ -105,6 +118,12 @@ export class Canvas {
   #subscribers = new Set();
   /** @type {Set<(status: Status) => void>} */
   #statusListeners = new Set();
+  /** @type {Presence} */
+  #presence = ALONE;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #alone;
+  /** @type {Set<(presence: Presence) => void>} */
+  #presenceListeners = new Set();
   /** @type {Map<string, Set<(data: any) => void>>} */
   #eventListeners = new Map();
   /** @type {EventSource | null} */
@@ -191,7 +210,8 @@ export class Canvas {
   on(name, listener) {
     if (RESERVED.has(name)) {
       throw new Error(
-        `"${name}" is an event of the connection itself: use subscribe, onStatus or onProgress.`,
+        `"${name}" is an event of the connection itself: use subscribe, onStatus, onPresence or ` +
+          "onProgress.",
       );
     }
     let listeners = this.#eventListeners.get(name);
@@ -213,6 +233,23 @@ export class Canvas {
     this.#statusListeners.add(listener);
     notify([listener], this.#status);
     return () => void this.#statusListeners.delete(listener);
+  }
+
+  /** Who has the state open; see {@link onPresence}. */
+  get presence() {
+    return this.#presence;
+  }
+
+  /**
+   * Call `listener` with who has the state open now, and whenever somebody comes or goes.
+   *
+   * @param {(presence: Presence) => void} listener
+   * @returns {() => void} Stops the calls.
+   */
+  onPresence(listener) {
+    this.#presenceListeners.add(listener);
+    notify([listener], this.#presence);
+    return () => void this.#presenceListeners.delete(listener);
   }
 
   /**
@@ -358,6 +395,8 @@ export class Canvas {
     source.addEventListener("patch", (event) =>
       this.#onPatch(JSON.parse(event.data), event.lastEventId),
     );
+    source.addEventListener("store", (event) => this.#onStore(JSON.parse(event.data).online));
+    source.addEventListener("presence", (event) => this.#onPresence(JSON.parse(event.data)));
     source.addEventListener("progress", (event) => this.#works.hear(JSON.parse(event.data)));
     source.addEventListener("closed", (event) => this.#onClosed(JSON.parse(event.data).reason));
     for (const name of this.#eventListeners.keys()) {
@@ -370,7 +409,28 @@ export class Canvas {
     this.#wasLive = true;
     // What still runs is told again at once.
     this.#works.doubt();
-    this.#setStatus("live");
+    // So is that the store is away, and who is here besides us, if anybody is.
+    this.#onStore(true);
+    if (this.#presence.count > 1) {
+      this.#alone = setTimeout(() => this.#onPresence(ALONE), PATIENCE_MS);
+    }
+  }
+
+  /** @param {boolean} online */
+  #onStore(online) {
+    this.#setStatus(online ? "live" : "offline");
+    if (!online) {
+      this.#banner?.show(OFFLINE);
+    }
+  }
+
+  /** @param {Presence} presence */
+  #onPresence(presence) {
+    clearTimeout(this.#alone);
+    if (JSON.stringify(presence) !== JSON.stringify(this.#presence)) {
+      this.#presence = presence;
+      notify(this.#presenceListeners, presence);
+    }
   }
 
   /**
@@ -493,6 +553,7 @@ export class Canvas {
     this.#lost = false;
     this.#source?.close();
     this.#source = null;
+    clearTimeout(this.#alone);
     this.#works.lose();
     this.#setStatus("closed");
     if (message !== null) {
@@ -521,6 +582,10 @@ export class Canvas {
   }
 }
 
+/** @type {Presence} */
+const ALONE = { count: 1, names: [] };
+
+const OFFLINE = "Offline: the state cannot be reached. Changes are not saved now.";
 const CLOSED = "This canvas was closed.";
 const RECONNECTING = "Reconnecting…";
 const LOST = "The connection to the extension was lost. Reopen this canvas from the chat.";
