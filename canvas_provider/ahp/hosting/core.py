@@ -9,7 +9,7 @@ how slow a client may be (`outbox`), nor who may connect (`AHPHost`).
 """
 
 from collections.abc import Iterable
-from typing import cast
+from typing import Final, cast
 
 from canvas_provider.ahp.frames import (
     Invalid,
@@ -36,7 +36,7 @@ from canvas_provider.types import JSONObject, JSONValue
 
 __all__ = ["HostCore"]
 
-SERVER_ONLY = frozenset(ActionType) | {CanvasAction.REGISTRY_CHANGED}
+SERVER_ONLY: Final = frozenset(ActionType) | {CanvasAction.REGISTRY_CHANGED}
 
 
 class HostCore:

@@ -1,6 +1,6 @@
 """The parameters of requests, checked: what is wrong becomes a `RemoteError` to answer with."""
 
-from typing import Literal, NoReturn
+from typing import Final, Literal, NoReturn
 
 from canvas_provider.errors import RemoteError
 from canvas_provider.protocol.ahp import ROOT, ErrorCode
@@ -16,10 +16,10 @@ __all__ = [
     "take_uris",
 ]
 
-MAX_URI = 4096
+MAX_URI: Final = 4096
 """Characters of a URI or a name."""
 
-MAX_URIS = 1000
+MAX_URIS: Final = 1000
 
 
 def refuse(code: ErrorCode, message: str, data: JSONValue = None) -> NoReturn:
