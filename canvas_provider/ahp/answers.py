@@ -75,15 +75,17 @@ def read_reconnection(value: JSONValue, channels: Collection[str]) -> Reconnecti
     return None
 
 
-def read_sessions(value: JSONValue) -> list[SessionSummary] | None:
-    """Read the answer to `listSessions`."""
+def read_sessions(value: JSONValue) -> tuple[list[SessionSummary], str | None] | None:
+    """Read the answer to `listSessions`: sessions, and where to go on, if there are more."""
     match value:
-        case {"items": list(items)}:
-            return [
+        case {"items": list(items), **rest}:
+            sessions = [
                 cast(SessionSummary, item)
                 for item in items
                 if isinstance(item, dict) and isinstance(item.get("resource"), str)
             ]
+            cursor = rest.get("nextCursor")
+            return sessions, cursor if isinstance(cursor, str) else None
     return None
 
 

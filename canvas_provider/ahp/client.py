@@ -21,16 +21,15 @@ from types import TracebackType
 from typing import Final, Self
 from uuid import uuid4
 
-from yarl import URL
-
 from canvas_provider.ahp.answers import read_chats, read_sessions
 from canvas_provider.ahp.backoff import Backoff
 from canvas_provider.ahp.calls import Calls
 from canvas_provider.ahp.change import Change
 from canvas_provider.ahp.changes import Changes
-from canvas_provider.ahp.dialogue import Answered, Dialogue, Ended, Event, Failed, Ready
+from canvas_provider.ahp.dialogue import Dialogue
+from canvas_provider.ahp.event import Answered, Ended, Event, Failed, Ready
 from canvas_provider.ahp.following import canvases_of
-from canvas_provider.ahp.line import Line
+from canvas_provider.ahp.line import Line, host_of
 from canvas_provider.ahp.reader import Reader
 from canvas_provider.ahp.reducers import scheme_of
 from canvas_provider.ahp.registry_requests import RegistryRequests
@@ -60,6 +59,8 @@ TIMEOUT: Final = 30.0
 REGISTRY_TIMEOUT: Final = 60.0
 """Seconds for a cold chat to start its providers."""
 
+MAX_SESSIONS: Final = 1000
+
 SCHEMES: Final = frozenset(Scheme)
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -85,7 +86,7 @@ class AHPClient:
         timeout: float = TIMEOUT,
         backoff: Backoff | None = None,
     ) -> None:
-        near = direct and _host_of(url) in LOOPBACK
+        near = direct and host_of(url) in LOOPBACK
         self._reader = Reader(self._request, direct=near)
         self._timeout = timeout
         self._dialogue = Dialogue(client_id or uuid4().hex, {"name": "canvas_provider"})
@@ -219,10 +220,18 @@ class AHPClient:
         self._flush()
 
     async def list_sessions(self) -> list[SessionSummary]:
-        """Return the sessions of the host, the most recent first."""
-        sessions = read_sessions(await self._request(Method.LIST_SESSIONS, {"channel": ROOT}))
-        if sessions is None:
-            raise InvalidAnswer("the host answered without a list of sessions")
+        """Return the sessions of the host, the most recent first, and no more than a thousand."""
+        sessions: list[SessionSummary] = []
+        params: JSONObject = {"channel": ROOT}
+        while len(sessions) < MAX_SESSIONS:
+            found = read_sessions(await self._request(Method.LIST_SESSIONS, params))
+            if found is None:
+                raise InvalidAnswer("the host answered without a list of sessions")
+            page, cursor = found
+            sessions += page
+            if cursor is None or not page:
+                break
+            params = {"channel": ROOT, "cursor": cursor}
         return sessions
 
     async def find_chat(self, session: str | None = None) -> str:
@@ -232,8 +241,8 @@ class AHPClient:
             NotFound: there is none.
         """
         if session is None:
-            sessions = await self.list_sessions()
-            session = sessions[0]["resource"] if sessions else None
+            found = read_sessions(await self._request(Method.LIST_SESSIONS, {"channel": ROOT}))
+            session = found[0][0]["resource"] if found and found[0] else None
         chats = [] if session is None else read_chats(await self.subscribe(session))
         if chats:
             return chats[0]
@@ -402,18 +411,3 @@ class AHPClient:
                 self._ready.set()
             case Ended(error):
                 self._line.stop(error)
-
-
-def _host_of(url: str) -> str | None:
-    """Return the host's name.
-
-    Raises:
-        ValueError: the address is none of a host. Not shown: there is a token in it.
-    """
-    try:
-        parsed = URL(url)
-    except ValueError:
-        parsed = URL()
-    if parsed.scheme not in ("ws", "wss") or not parsed.host:
-        raise ValueError("an agent host has an address like ws://127.0.0.1:4100/?tkn=TOKEN")
-    return parsed.host

@@ -13,7 +13,7 @@ out, and the log says so without its content.
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final
 
 from canvas_provider.ahp.answers import (
     read_envelope,
@@ -22,6 +22,8 @@ from canvas_provider.ahp.answers import (
     read_snapshot,
 )
 from canvas_provider.ahp.change import Change
+from canvas_provider.ahp.event import Answered, Ended, Event, Failed, Ready, Rejected
+from canvas_provider.ahp.exchange import Answer, Exchange
 from canvas_provider.ahp.failures import to_error
 from canvas_provider.ahp.following import Following
 from canvas_provider.ahp.frames import (
@@ -30,11 +32,9 @@ from canvas_provider.ahp.frames import (
     Request,
     Result,
     encode_error,
-    encode_notification,
-    encode_request,
     parse_frame,
 )
-from canvas_provider.ahp.mirror import Mirror
+from canvas_provider.ahp.mirror import Expectation, Mirror
 from canvas_provider.errors import InvalidAnswer, UnsupportedVersion, WireError
 from canvas_provider.protocol.ahp import (
     ROOT,
@@ -45,9 +45,9 @@ from canvas_provider.protocol.ahp import (
     RootNotification,
     Snapshot,
 )
-from canvas_provider.types import JSONObject, JSONValue
+from canvas_provider.types import JSONObject
 
-__all__ = ["Answered", "Dialogue", "Ended", "Event", "Failed", "Ready", "Rejected"]
+__all__ = ["Dialogue"]
 
 MAX_HELD: Final = 10_000
 """Actions that are kept while the host makes up what was missed."""
@@ -55,42 +55,6 @@ MAX_HELD: Final = 10_000
 NOTIFICATIONS: Final = frozenset(RootNotification)
 
 logger = logging.getLogger("canvas_provider.ahp")
-
-
-class Ready(NamedTuple):
-    """Requests are answered from now on."""
-
-
-class Answered(NamedTuple):
-    """One of our requests succeeded."""
-
-    id: int
-    value: JSONValue
-
-
-class Failed(NamedTuple):
-    """One of our requests did not."""
-
-    id: int
-    error: WireError
-
-
-class Rejected(NamedTuple):
-    """The host did not take an action of ours."""
-
-    client_seq: int
-    reason: str
-
-
-class Ended(NamedTuple):
-    """The host will not have us; another connection would not change that."""
-
-    error: WireError
-
-
-Event: TypeAlias = Ready | Answered | Failed | Rejected | Ended | Change
-
-Answer: TypeAlias = Result | Failure
 
 
 class Dialogue:
@@ -108,25 +72,21 @@ class Dialogue:
         self.is_ready = False
         self._client_id = client_id
         self._client_info = client_info
-        self._next_id = 0
         self._next_seq = 0
-        # Those of our user that have no answer, and which of them are subscriptions.
-        self._requests: dict[int, tuple[str, JSONObject]] = {}
-        self._subscribing: dict[int, str] = {}
-        # Those of our own, of this connection only, and which channels they are about.
-        self._own: dict[int, Callable[[Answer], None]] = {}
-        self._trying: list[str] = []
+        self._exchange = Exchange()
         self._following = Following()
+        # Subscriptions that wait for their states: of our user, by request, and of our own.
+        self._subscribing: dict[int, Expectation] = {}
+        self._trying: list[Expectation] = []
+        # What came while the host makes up what was missed.
         self._held: list[ActionEnvelope] | None = None
-        self._texts: list[str] = []
         self._events: list[Event] = []
 
     # What comes out.
 
     def texts_to_send(self) -> list[str]:
         """Hand over what is to be written, in order."""
-        texts, self._texts = self._texts, []
-        return texts
+        return self._exchange.texts_to_send()
 
     def events(self) -> list[Event]:
         """Hand over what happened, in order."""
@@ -137,17 +97,20 @@ class Dialogue:
 
     def request(self, method: str, params: JSONObject) -> int:
         """Send a request, now or as soon as that is possible; return its id."""
-        id = self._new_id()
-        self._requests[id] = (method, params)
-        if self.is_ready:
-            self._texts.append(encode_request(id, method, params))
-        return id
+
+        def take(id: int, answer: Answer) -> None:
+            if isinstance(answer, Failure):
+                self._events.append(Failed(id, to_error(answer)))
+            else:
+                self._events.append(Answered(id, answer.value))
+
+        return self._exchange.ask_lastingly(method, params, take, now=self.is_ready)
 
     def forget(self, id: int) -> None:
         """Wait no longer for an answer."""
-        self._requests.pop(id, None)
-        if (channel := self._subscribing.pop(id, None)) is not None:
-            self.mirror.settle(channel)
+        self._exchange.forget(id)
+        if (expected := self._subscribing.pop(id, None)) is not None:
+            self.mirror.settle(expected)
 
     def subscribe(self, channel: str, *, follow: bool = False) -> int:
         """Subscribe to a channel; the answer to the request is its state.
@@ -155,11 +118,20 @@ class Dialogue:
         Args:
             follow: of a chat, subscribe to its canvases as they come, and until they go.
         """
+
+        def take(id: int, answer: Answer) -> None:
+            error = self._take_subscription(self._subscribing.pop(id), answer)
+            if error is not None:
+                self._events.append(Failed(id, error))
+            else:
+                self._events.append(Answered(id, self.mirror.state(channel)))
+
         if follow:
             self._following.add(channel)
-        self.mirror.expect(channel)
-        id = self.request(Method.SUBSCRIBE, {"channel": channel})
-        self._subscribing[id] = channel
+        id = self._exchange.ask_lastingly(
+            Method.SUBSCRIBE, {"channel": channel}, take, now=self.is_ready
+        )
+        self._subscribing[id] = self.mirror.expect(channel)
         return id
 
     def unsubscribe(self, channel: str) -> None:
@@ -174,7 +146,7 @@ class Dialogue:
             return None
         self._next_seq += 1
         params: JSONObject = {"channel": channel, "clientSeq": self._next_seq, "action": action}
-        self._texts.append(encode_notification(Method.DISPATCH_ACTION, params))
+        self._exchange.notify(Method.DISPATCH_ACTION, params)
         return self._next_seq
 
     # The connection.
@@ -190,12 +162,11 @@ class Dialogue:
         """Take note that the connection is gone."""
         self.is_ready = False
         self._held = None
-        self._own.clear()
-        self._texts.clear()
-        for channel in self._trying:
-            self.mirror.settle(channel)
-            if channel in self.mirror:
-                self.mirror.doubtful.add(channel)
+        self._exchange.lose()
+        for expected in self._trying:
+            self.mirror.settle(expected)
+            if self.mirror.is_current(expected):
+                self.mirror.doubtful.add(expected.channel)
         self._trying.clear()
 
     def receive(self, text: str) -> None:
@@ -203,7 +174,7 @@ class Dialogue:
         match parse_frame(text):
             case Request(id, method, _):
                 message = f"this client has no method {method[:100]}"
-                self._texts.append(encode_error(id, ErrorCode.METHOD_NOT_FOUND, message))
+                self._exchange.put(encode_error(id, ErrorCode.METHOD_NOT_FOUND, message))
             case Notification(Method.ACTION, params):
                 self._take_action(params)
             case Notification(method, params) if method in NOTIFICATIONS:
@@ -211,7 +182,7 @@ class Dialogue:
                 root = self.mirror.state(ROOT)
                 self._events.append(Change(ROOT, "notification", root, action))
             case Result() | Failure() as answer:
-                self._take_answer(answer)
+                self._exchange.take(answer)
             case Notification():
                 pass  # of a newer host
             case invalid:
@@ -242,44 +213,27 @@ class Dialogue:
                     self._events.append(Rejected(seq, reason))
             self._note(self.mirror.take_action(envelope))
 
-    def _take_answer(self, answer: Answer) -> None:
-        id = answer.id
-        if not isinstance(id, int):
-            logger.warning("the host could not read a message of ours")
-        elif (then := self._own.pop(id, None)) is not None:
-            then(answer)
-        elif self._requests.pop(id, None) is not None:
-            channel = self._subscribing.pop(id, None)
-            if channel is not None:
-                self._finish_subscription(id, channel, answer)
-            elif isinstance(answer, Failure):
-                self._events.append(Failed(id, to_error(answer)))
-            else:
-                self._events.append(Answered(id, answer.value))
+    def _take_subscription(self, expected: Expectation, answer: Answer) -> WireError | None:
+        """Take the answer to `subscribe`; return what is wrong with it.
 
-    def _finish_subscription(self, id: int, channel: str, answer: Answer) -> None:
-        error = self._take_subscription(channel, answer)
-        if error is None:
-            self._events.append(Answered(id, self.mirror.state(channel)))
-        else:
-            self._events.append(Failed(id, error))
-            self._drop(channel)
-
-    def _take_subscription(self, channel: str, answer: Answer) -> WireError | None:
-        """Take the answer to `subscribe`; return what is wrong with it."""
-        if isinstance(answer, Failure):
-            self.mirror.settle(channel)
-            return to_error(answer)
-        if channel not in self.mirror:
+        A channel whose last subscription has failed is dropped: it is gone, or as good as gone.
+        """
+        if not self.mirror.is_current(expected):
             return InvalidAnswer("the subscription was ended meanwhile")
+        error = self._take_state(expected.channel, answer)
+        if self.mirror.settle(expected) and error is not None:
+            self._drop(expected.channel)
+        return error
+
+    def _take_state(self, channel: str, answer: Answer) -> WireError | None:
+        if isinstance(answer, Failure):
+            return to_error(answer)
         found = answer.value.get("snapshot") if isinstance(answer.value, dict) else None
         snapshot = read_snapshot(found)
         if snapshot is None:
-            self.mirror.settle(channel)
             return InvalidAnswer("the host answered a subscription without a snapshot")
         # By the name that we know it by, should the host write it otherwise.
         self._take_snapshots([{**snapshot, "resource": channel}])
-        self.mirror.settle(channel)
         return None
 
     # States.
@@ -306,20 +260,19 @@ class Dialogue:
     def _try_to_subscribe(self, channel: str) -> None:
         """Subscribe, or forget the channel: it may be gone by then."""
 
-        def then(answer: Answer) -> None:
-            self._trying.remove(channel)
-            if self._take_subscription(channel, answer) is not None:
-                self._drop(channel)
+        def take(answer: Answer) -> None:
+            self._trying.remove(expected)
+            self._take_subscription(expected, answer)
 
-        self._trying.append(channel)
-        self.mirror.expect(channel)
-        self._ask(Method.SUBSCRIBE, {"channel": channel}, then)
+        expected = self.mirror.expect(channel)
+        self._trying.append(expected)
+        self._exchange.ask(Method.SUBSCRIBE, {"channel": channel}, take)
 
     def _refresh(self) -> None:
         """Ask for the whole state where ours may be wrong."""
         while self.mirror.doubtful:
             channel = self.mirror.doubtful.pop()
-            if channel in self.mirror and channel not in self._trying:
+            if channel in self.mirror and channel not in [each.channel for each in self._trying]:
                 self._try_to_subscribe(channel)
 
     def _drop(self, channel: str) -> None:
@@ -329,7 +282,7 @@ class Dialogue:
 
     def _tell_unsubscribed(self, channel: str) -> None:
         if self.is_ready:
-            self._texts.append(encode_notification(Method.UNSUBSCRIBE, {"channel": channel}))
+            self._exchange.notify(Method.UNSUBSCRIBE, {"channel": channel})
 
     # The handshake.
 
@@ -360,7 +313,7 @@ class Dialogue:
             "clientInfo": self._client_info,
             "initialSubscriptions": [ROOT],
         }
-        self._ask(Method.INITIALIZE, params, take)
+        self._exchange.ask(Method.INITIALIZE, params, take)
 
     def _begin_anew(self, channels: list[str]) -> None:
         """Introduce ourselves again to a host that has forgotten us, or holds our old connection.
@@ -396,7 +349,7 @@ class Dialogue:
             "subscriptions": [*channels],
         }
         self._held = []
-        self._ask(Method.RECONNECT, params, take)
+        self._exchange.ask(Method.RECONNECT, params, take)
 
     def _restart(self, seq: int, snapshots: list[Snapshot]) -> None:
         self.mirror.restart(seq)
@@ -409,17 +362,7 @@ class Dialogue:
         for channel in missing:
             # Once. If it is refused, the channel is gone.
             self._try_to_subscribe(channel)
-        for id, (method, params) in self._requests.items():
-            self._texts.append(encode_request(id, method, params))
+        self._exchange.resend()
         for chat in self._following.chats:
             if self.mirror.state(chat) is not None:
                 self._follow(chat)
-
-    def _ask(self, method: str, params: JSONObject, then: Callable[[Answer], None]) -> None:
-        id = self._new_id()
-        self._own[id] = then
-        self._texts.append(encode_request(id, method, params))
-
-    def _new_id(self) -> int:
-        self._next_id += 1
-        return self._next_id

@@ -15,7 +15,7 @@ from yarl import URL
 from canvas_provider.ahp.backoff import Backoff
 from canvas_provider.errors import ConnectionClosed, WireError
 
-__all__ = ["Line"]
+__all__ = ["Line", "host_of"]
 
 HANDSHAKE: Final = 10.0
 """Seconds for a connection to be made."""
@@ -28,6 +28,9 @@ FAREWELL: Final = 1.0
 
 MAX_FRAME: Final = 64 * 1024 * 1024
 """Bytes. A larger frame ends the connection."""
+
+MAX_WAITING: Final = 10_000
+"""Texts that a host does not take, while it keeps sending; more end the connection."""
 
 FINAL: Final = frozenset({400, 401, 403, 404, 421})
 """What another attempt would not change."""
@@ -115,7 +118,6 @@ class Line:
         try:
             await self._talk(socket)
         finally:
-            self._texts.clear()
             self._lose()
             await socket.close()
         return ConnectionClosed("The host has ended the connection.")
@@ -128,7 +130,7 @@ class Line:
             async for message in socket:
                 if message.type is aiohttp.WSMsgType.TEXT:
                     self._receive(message.data)
-                if self._refusal is not None:
+                if self._refusal is not None or len(self._texts) > MAX_WAITING:
                     break
         finally:
             writing.cancel()
@@ -143,3 +145,18 @@ class Line:
                     return  # the reader sees the end, too
             self._to_write.clear()
             await self._to_write.wait()
+
+
+def host_of(url: str) -> str | None:
+    """Return the name in a host's address.
+
+    Raises:
+        ValueError: the address is none of a host. Not shown: there is a token in it.
+    """
+    try:
+        parsed = URL(url)
+    except ValueError:
+        parsed = URL()
+    if parsed.scheme not in ("ws", "wss") or not parsed.host:
+        raise ValueError("an agent host has an address like ws://127.0.0.1:4100/?tkn=TOKEN")
+    return parsed.host

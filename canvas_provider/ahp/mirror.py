@@ -8,20 +8,20 @@ makes the copy `doubtful`: only a fresh snapshot helps.
 """
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from canvas_provider.ahp.change import Change
 from canvas_provider.ahp.reducers import reduce
 from canvas_provider.protocol.ahp import ActionEnvelope, Snapshot
 from canvas_provider.types import JSONObject
 
-__all__ = ["Mirror"]
+__all__ = ["Expectation", "Mirror"]
 
 MAX_EARLY: Final = 1000
 """Actions of one channel that are kept until its snapshot comes."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Copy:
     state: JSONObject | None = None
     """None until the first snapshot."""
@@ -34,6 +34,16 @@ class _Copy:
     early: list[ActionEnvelope] = field(default_factory=list)
     """What came since the first of them was asked for."""
     overflowed: bool = False
+
+
+class Expectation(NamedTuple):
+    """A snapshot that was asked for."""
+
+    channel: str
+    copy: _Copy
+
+    def __repr__(self) -> str:
+        return "<Expectation>"
 
 
 class Mirror:
@@ -58,20 +68,26 @@ class Mirror:
         copy = self._copies.get(channel)
         return None if copy is None else copy.state
 
-    def expect(self, channel: str) -> None:
+    def expect(self, channel: str) -> Expectation:
         """Take note that a snapshot was asked for: from now on, actions of the channel count."""
-        self._copies.setdefault(channel, _Copy()).awaiting += 1
+        copy = self._copies.setdefault(channel, _Copy())
+        copy.awaiting += 1
+        return Expectation(channel, copy)
 
-    def settle(self, channel: str) -> None:
-        """Take note that a snapshot that was asked for has been taken, or will not come."""
-        copy = self._copies.get(channel)
-        if copy is None:
-            return
-        copy.awaiting = max(0, copy.awaiting - 1)
-        if not copy.awaiting:
-            copy.early.clear()
-            if copy.state is None:
-                del self._copies[channel]
+    def is_current(self, expected: Expectation) -> bool:
+        """Whether the channel was not dropped meanwhile, and perhaps begun with anew."""
+        return self._copies.get(expected.channel) is expected.copy
+
+    def settle(self, expected: Expectation) -> bool:
+        """Take note that a snapshot has been taken, or will not come; return whether none will."""
+        copy = expected.copy
+        copy.awaiting -= 1
+        if copy.awaiting:
+            return False
+        copy.early.clear()
+        if copy.state is None and self.is_current(expected):
+            del self._copies[expected.channel]
+        return True
 
     def take_snapshot(self, snapshot: Snapshot) -> Change:
         """Replace a state; what came meanwhile, and is newer, is applied to the new one."""
@@ -117,7 +133,6 @@ class Mirror:
         """Take note that the host counts anew. The states stay until their snapshots come."""
         self.last_seen = last_seen
         for copy in self._copies.values():
-            copy.since = copy.seq = -1
             copy.early.clear()
 
     def _keep(self, copy: _Copy, envelope: ActionEnvelope) -> None:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 
 from canvas_provider.ahp.change import Change
-from canvas_provider.ahp.dialogue import Event, Ready, Rejected
+from canvas_provider.ahp.event import Event, Ready, Rejected
 from canvas_provider.errors import NotFound, PermissionDenied
 from canvas_provider.protocol.ahp import ErrorCode
 from canvas_provider.protocol.ahp_canvases import (

@@ -218,6 +218,27 @@ async def test_a_host_may_have_no_chat(
             assert await within(finding) == expected
 
 
+async def test_all_sessions_are_listed_page_by_page(host: ScriptedHost) -> None:
+    async with host.connect() as (client, peer):
+        listing = begin(client.list_sessions())
+        page = {"items": [{"resource": SESSION}], "nextCursor": "1"}
+        await peer.answer(await peer.expect("listSessions"), page)
+        request = await peer.expect("listSessions")
+        assert request["params"] == {"channel": ROOT, "cursor": "1"}
+        await peer.answer(request, {"items": [{"resource": "ahp-session:/s0"}]})
+        assert [each["resource"] for each in await within(listing)] == [SESSION, "ahp-session:/s0"]
+
+        listing = begin(client.list_sessions())
+        await peer.answer(await peer.expect("listSessions"), page)
+        await peer.answer(await peer.expect("listSessions"), {"items": [], "nextCursor": "1"})
+        assert len(await within(listing)) == 1
+
+        listing = begin(client.list_sessions())
+        await peer.answer(await peer.expect("listSessions"), {})
+        with pytest.raises(InvalidAnswer):
+            await within(listing)
+
+
 async def test_canvases_are_subscribed_to_as_they_come_and_until_they_go(
     host: ScriptedHost,
 ) -> None:
@@ -253,6 +274,23 @@ async def test_a_canvas_that_is_gone_before_it_is_subscribed_to_is_left_out(
         # It is listed again, so it is tried again.
         await peer.give(CANVAS, canvas_state(), 7)
         await peer.give(OTHER, canvas_state(), 7)
+
+
+async def test_a_canvas_that_is_reopened_at_once_is_not_taken_for_the_one_that_is_gone(
+    host: ScriptedHost,
+) -> None:
+    async with host.connect() as (client, peer):
+        await follow(client, peer)
+        changes = client.changes()
+        for seq, listed in enumerate(([CANVAS], [], [CANVAS]), 6):
+            await peer.act(CHAT, canvases_changed(*listed), seq)
+        first = await peer.expect("subscribe")
+        await peer.expect("unsubscribe")
+        second = await peer.expect("subscribe")
+        await peer.fail(first, -32008)
+        again = {"snapshot": snapshot(CANVAS, canvas_state("Again"), 9)}
+        await peer.answer(second, again)
+        await until(changes, CANVAS, title="Again")
 
 
 async def test_a_provider_that_goes_takes_the_address_with_it(host: ScriptedHost) -> None:
@@ -449,6 +487,17 @@ async def test_a_host_that_asks_for_something_is_told_that_there_is_no_such_meth
         await peer.send({"jsonrpc": "2.0", "id": 5, "method": "resourceRead", "params": params})
         answer = await peer.receive()
         assert (answer["id"], answer["error"]["code"]) == (5, -32601)
+
+
+async def test_a_host_that_asks_without_reading_the_answers_is_left(
+    host: ScriptedHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("canvas_provider.ahp.line.MAX_WAITING", 10)
+    async with host.connect() as (_, peer):
+        asked = {"jsonrpc": "2.0", "id": 5, "method": "x" * 100, "params": {}}
+        for _ in range(1000):
+            await peer.send(asked)
+        await (await host.accept()).expect("reconnect")
 
 
 # Canvases.
@@ -727,6 +776,32 @@ async def test_who_waits_for_an_answer_gets_it_on_the_next_connection(host: Scri
         await peer.answer(again)
         await peer.give(again["params"]["channel"], canvas_state(), 6)
         await within(opening)
+
+
+async def test_what_another_life_of_the_host_said_is_not_applied(host: ScriptedHost) -> None:
+    async with host.connect() as (client, peer):
+        subscribing = begin(client.subscribe(CANVAS))
+        await peer.expect("subscribe")
+        await peer.act(CANVAS, state_changed("before"), 60)
+        await peer.assert_idle()
+        peer, request = await return_of(host, peer)
+        await peer.fail(request, -32008)
+        await peer.greet(seq=2)
+        await peer.give(CANVAS, canvas_state("after"), 2)
+        assert await within(subscribing) == canvas_state("after")
+
+
+async def test_what_is_left_while_the_connection_is_away_stays_left(host: ScriptedHost) -> None:
+    async with host.connect() as (client, peer):
+        await follow(client, peer, CANVAS)
+        peer, request = await return_of(host, peer)
+        client.unsubscribe(CHAT)
+        missed = [{"channel": CHAT, "action": canvases_changed(OTHER), "serverSeq": 7}]
+        await peer.answer(request, {"type": "replay", "actions": missed, "missing": []})
+        left = [(await peer.expect("unsubscribe"))["params"]["channel"] for _ in range(2)]
+        assert left == [CHAT, CANVAS]
+        await peer.assert_idle()
+        assert client.state(CHAT) is None
 
 
 async def test_a_request_for_the_registry_is_sent_again(host: ScriptedHost) -> None:

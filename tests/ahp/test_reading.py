@@ -104,6 +104,7 @@ async def test_a_canvas_on_another_machine_is_read_through_its_host(host: Script
         {"data": 7, "encoding": "utf-8"},
         {"data": "x", "encoding": "utf-16"},
         {"data": "not base64!", "encoding": "base64"},
+        {"data": "eA==!", "encoding": "base64"},
         {"data": "é", "encoding": "base64"},
     ],
 )
