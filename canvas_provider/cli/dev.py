@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 import click
 
+from canvas_provider.cli.copilot import CopilotChoice
 from canvas_provider.cli.place import Place
 from canvas_provider.cli.source import SCRIPT, default_name
 from canvas_provider.cli.watching import watch_folders
@@ -53,6 +54,26 @@ INTERRUPTED: Final = 130
     metavar="[PORT]",
     help="Serve clients of the Agent Host Protocol, too.",
 )
+@click.option(
+    "--runtime",
+    type=click.Choice(["embedded", "copilot"]),
+    default="embedded",
+    help="Who runs it: a part of this, or the real Copilot CLI with its agent. [default: embedded]",
+)
+@click.option(
+    "--script",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="With copilot: the agent says what is in FILE, offline.",
+)
+@click.option("--model-url", metavar="URL", help="With copilot: a model of your own, as OpenAI's.")
+@click.option("--model", metavar="NAME", help="With copilot: which model.")
+@click.option(
+    "--copilot-cli",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="With copilot: the program. [default: as found]",
+)
 @click.option("--fresh", is_flag=True, help="Forget which panels were open. Stored state stays.")
 def dev(
     path: Path,
@@ -61,6 +82,11 @@ def dev(
     no_reload: bool,
     state: Path | None,
     ahp: int | None,
+    runtime: str,
+    script: Path | None,
+    model_url: str | None,
+    model: str | None,
+    copilot_cli: Path | None,
     fresh: bool,
 ) -> None:
     """Run PATH, a .py file or a folder with extension.py, and show it in the browser.
@@ -68,12 +94,24 @@ def dev(
     It runs as it would in Copilot: as a child process, with the current directory as its project.
     It is started again when you save its code, and its pages are loaded again when you save them.
     Press Ctrl-C to end it.
+
+    With --runtime copilot the real Copilot CLI runs it, with your login, with a model of your own
+    (its key in CANVAS_PROVIDER_MODEL_KEY), or with a script: you prompt the agent in the panel.
     """
     extension = find_extension(path)
+    copilot = None
+    if runtime == "copilot":
+        if ahp is not None:
+            raise click.UsageError("--ahp goes with --runtime embedded only.")
+        copilot = CopilotChoice.of(copilot_cli, model, model_url, script)
+    elif script or model_url or model or copilot_cli:
+        raise click.UsageError(
+            "--script, --model-url, --model and --copilot-cli go with --runtime copilot."
+        )
     place = Place.of(extension, Path.cwd(), state)
     if fresh:
         place.session_file.forget()
-    options = _Options(port, ahp, open_browser=not no_browser, reload=not no_reload)
+    options = _Options(port, ahp, copilot, open_browser=not no_browser, reload=not no_reload)
     runner = asyncio.Runner()
     # Until the loop is closed: an impatient Ctrl-C in between would leave threads that never end.
     with _interrupts(runner.get_loop()) as stop, runner:
@@ -84,6 +122,7 @@ def dev(
 class _Options(NamedTuple):
     port: int
     ahp_port: int | None
+    copilot: CopilotChoice | None
     open_browser: bool
     reload: bool
 
@@ -106,15 +145,9 @@ async def _serve(
     extension: Extension, place: Place, options: _Options, stop: asyncio.Event
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="canvas-provider-") as workspace:
-        bench = Workbench(
-            extension,
-            working_directory=str(Path.cwd()),
-            workspace_path=workspace,
-            copilot_home=place.copilot_home,
-            session_file=place.session_file,
-        )
-        bench.subscribe(_Terminal(options.reload).show)
-        async with AsyncExitStack() as servers:
+        async with AsyncExitStack() as models, AsyncExitStack() as servers:
+            bench = await _create_bench(extension, place, options, Path(workspace), models)
+            bench.subscribe(_Terminal(options.reload).show)
             await _start_servers(bench, place, options, servers)
             hot = HotReload(bench, watch_folders)
             if options.reload:
@@ -126,15 +159,33 @@ async def _serve(
             await asyncio.gather(hot.aclose(), bench.aclose(STOP_GRACE), servers.aclose())
 
 
+async def _create_bench(
+    extension: Extension,
+    place: Place,
+    options: _Options,
+    workspace: Path,
+    models: AsyncExitStack,
+) -> Bench:
+    if options.copilot is not None:
+        return await options.copilot.create_bench(extension, place, workspace, models)
+    return Workbench(
+        extension,
+        working_directory=str(Path.cwd()),
+        workspace_path=str(workspace),
+        copilot_home=place.copilot_home,
+        session_file=place.session_file,
+    )
+
+
 async def _start_servers(
-    bench: Workbench, place: Place, options: _Options, servers: AsyncExitStack
+    bench: Bench, place: Place, options: _Options, servers: AsyncExitStack
 ) -> None:
     """Serve the panel, and AHP clients if that is wished, and print where."""
     with _explained(options.port):
         panel = await PanelServer.start(bench, LoopbackServers(), port=options.port)
     servers.push_async_callback(panel.aclose)
-    _greet(bench.extension, panel.url, place)
-    if options.ahp_port is not None:
+    _greet(bench.extension, panel.url, place, options)
+    if options.ahp_port is not None and isinstance(bench, Workbench):
         servers.push_async_callback(await _start_ahp(bench, options.ahp_port))
     if options.open_browser and _has_display():
         # A daemon, because some browsers keep this call until they are closed.
@@ -189,10 +240,12 @@ def _has_display() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _greet(extension: Extension, url: str, place: Place) -> None:
-    click.echo(f"\n  {click.style(extension.name, bold=True)} in the development host\n")
+def _greet(extension: Extension, url: str, place: Place, options: _Options) -> None:
+    where = "the development host" if options.copilot is None else "Copilot"
+    click.echo(f"\n  {click.style(extension.name, bold=True)} in {where}\n")
     click.echo(f"  {click.style(url, fg='cyan', underline=True)}\n")
-    click.echo(f"  What it stores is in {place.copilot_home}\n")
+    if options.copilot is None or options.copilot.is_offline:
+        click.echo(f"  What it stores is in {place.copilot_home}\n")
     click.echo("  Press Ctrl-C to end.\n")
 
 

@@ -16,14 +16,14 @@
         assert await session.ask("Open the board.") == "The board is open."
 """
 
+from canvas_provider.host.copilot_binary import CopilotCLINotFound, find_copilot_cli
+from canvas_provider.host.script import ModelRequest, ScriptError, Step, ToolCall
+from canvas_provider.host.scripted_model import ScriptedModel
 from canvas_provider.testing.asgi import StreamingASGITransport
-from canvas_provider.testing.copilot_binary import CopilotCLINotFound, find_copilot_cli
 from canvas_provider.testing.copilot_cli import CopilotCLI
 from canvas_provider.testing.copilot_session import CLISession, TurnError
 from canvas_provider.testing.events import PageEvent, PageEvents
-from canvas_provider.testing.model import ScriptedModel
 from canvas_provider.testing.panel import Panel, User, open_canvas
-from canvas_provider.testing.script import ModelRequest, ScriptError, Step, ToolCall
 from canvas_provider.testing.timeline import Timeline, TimelineLine
 
 __all__ = [

@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self, cast
 
 from canvas_provider.errors import ConnectionClosed, MethodNotFound, RemoteError
+from canvas_provider.host.copilot_binary import CopilotCLINotFound, find_copilot_cli
 from canvas_provider.host.link import Message
 from canvas_provider.host.process import STRIPPED, ChildProcess
+from canvas_provider.host.scripted_model import ScriptedModel
 from canvas_provider.host.traffic import TrafficLog
 from canvas_provider.protocol.copilot import Method
 from canvas_provider.protocol.events import SessionEvent
 from canvas_provider.protocol.hosting import HostMethod
-from canvas_provider.testing.copilot_binary import CopilotCLINotFound, find_copilot_cli
 from canvas_provider.testing.copilot_session import Answers, CLISession, Handler
-from canvas_provider.testing.model import ScriptedModel
 from canvas_provider.types import JSONObject, JSONValue
 from canvas_provider.wire.peer import Peer
 

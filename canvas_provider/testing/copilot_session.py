@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from canvas_provider.errors import CanvasProviderError, MethodNotFound
+from canvas_provider.host.scripted_model import ScriptedModel
 from canvas_provider.protocol.copilot import (
     DiscoveredCanvas,
     Method,
@@ -18,7 +19,6 @@ from canvas_provider.protocol.copilot import (
 )
 from canvas_provider.protocol.events import SessionEvent
 from canvas_provider.protocol.hosting import APPROVE, REJECT, HostMethod, RequestEvent
-from canvas_provider.testing.model import ScriptedModel
 from canvas_provider.types import MISSING, JSONObject, JSONValue, Missing
 from canvas_provider.wire.peer import Peer
 

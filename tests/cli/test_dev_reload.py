@@ -13,9 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.cli.test_dev import SOON, dev, snapshot
+from tests.cli.test_dev import SOON, snapshot
 from tests.support.processes import gone
 from tests.support.scripted import BOARD, RUN, write_extension
+from tests.support.terminal import dev
 
 pytestmark = pytest.mark.process
 

@@ -57,7 +57,8 @@ function turn(event) {
 
 export const toggleDrawer = () => unfold(document.body.classList.contains("folded"));
 
-function unfold(isOpen) {
+/** @param {boolean} isOpen */
+export function unfold(isOpen) {
   document.body.classList.toggle("folded", !isOpen);
   find("fold").setAttribute("aria-expanded", String(isOpen));
   find("fold").textContent = isOpen ? "Hide" : "Show";

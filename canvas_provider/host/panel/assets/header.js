@@ -2,7 +2,7 @@
 
 import { find, h } from "./dom.js";
 import { command, confirmFirst } from "./commands.js";
-import { model, on } from "./model.js";
+import { can, model, on } from "./model.js";
 
 const STATUS = { starting: "starting…", ready: "running", failed: "stopped", stopped: "stopped" };
 
@@ -23,10 +23,15 @@ const FAULTS = {
 
 export function startHeader() {
   on(["status"], showStatus);
+  on(["commands"], showFaults);
   const buttons = Object.entries(FAULTS).map(([name, fault]) => h("button", { class: "quiet", id: `fault-${name}`, title: fault.title, on: { click: fault.act } }, fault.label));
   find("faults").append(...buttons);
   find("reload").addEventListener("click", reload);
   find("help-button").addEventListener("click", () => find("help").showModal());
+}
+
+function showFaults() {
+  find("faults").hidden = !can("kill");
 }
 
 export const reload = () => command("reload");

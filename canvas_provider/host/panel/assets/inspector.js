@@ -3,7 +3,7 @@
 import { callForm } from "./call.js";
 import { find, h } from "./dom.js";
 import { send } from "./host.js";
-import { canvasOf, model, on, selectedInstance } from "./model.js";
+import { can, canvasOf, model, on, selectedInstance } from "./model.js";
 import { given, openDialog } from "./open.js";
 import { StateView } from "./state.js";
 import { closeInstance } from "./stage.js";
@@ -48,7 +48,8 @@ class Sheet {
     /** By the action's name. */
     this.panels = new Map();
     const tab = (name, text) => h("button", { role: "tab", data: { part: name }, on: { click: () => showPart(name), keydown: turn } }, text);
-    this.tabs = [tab("actions", "Actions"), tab("state", "State")];
+    // Not every runtime has a way to the state.
+    this.tabs = can("undo") ? [tab("actions", "Actions"), tab("state", "State")] : [tab("actions", "Actions")];
     this.element = h("div", { class: "sheet" }, this.facts, h("div", { class: "segments", role: "tablist", aria: { label: "Actions or state" } }, ...this.tabs), this.actions, this.state.element);
     this.isFront = false;
   }
@@ -122,7 +123,7 @@ function showPart(name) {
 }
 
 function turn(event) {
-  if (event.key !== "ArrowRight" && event.key !== "ArrowLeft") return;
+  if ((event.key !== "ArrowRight" && event.key !== "ArrowLeft") || !can("undo")) return;
   const other = part === "actions" ? "state" : "actions";
   showPart(other);
   event.target.parentElement.querySelector(`[data-part="${other}"]`).focus();

@@ -3,7 +3,7 @@
 import { toggleDrawer } from "./drawer.js";
 import { find } from "./dom.js";
 import { reload } from "./header.js";
-import { model, select } from "./model.js";
+import { can, model, select } from "./model.js";
 import { openDialog } from "./open.js";
 import { closeInstance } from "./stage.js";
 
@@ -13,7 +13,8 @@ const KEYS = {
   t: toggleDrawer,
   w: () => model.selected !== null && closeInstance(model.selected),
   a: () => showSheet("actions", ".action summary"),
-  s: () => showSheet("state", ".state summary"),
+  s: () => can("undo") && showSheet("state", ".state summary"),
+  p: () => can("send") && find("prompt").focus(),
   "/": () => find("filter").focus(),
   "?": () => /** @type {HTMLDialogElement} */ (find("help")).showModal(),
 };

@@ -16,9 +16,16 @@ export const model = {
   /** The instance in front. @type {string | null} */
   selected: null,
   isHostThere: true,
+  /** What the host can do, by name. @type {Set<string>} */
+  commands: new Set(),
+  /** Whether the agent is at work. */
+  turn: { isBusy: false },
 };
 
-/** @typedef {"status" | "canvases" | "contributions" | "selection"} Part */
+/** Whether the runtime has this command: there is a button for no other. @param {string} name */
+export const can = (name) => model.commands.has(name);
+
+/** @typedef {"status" | "canvases" | "contributions" | "selection" | "commands" | "turn"} Part */
 
 /** @type {Map<Part, (() => void)[]>} */
 const listeners = new Map();

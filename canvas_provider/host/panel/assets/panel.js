@@ -1,5 +1,6 @@
 /** The panel: what the host tells goes into the model, and from there to the parts of the page. */
 
+import { resetTranscript, startAgent, takeEntry } from "./agent.js";
 import { find } from "./dom.js";
 import { startDrawer } from "./drawer.js";
 import { startHeader } from "./header.js";
@@ -34,13 +35,26 @@ function takeContributions(contributions) {
   changed("contributions");
 }
 
+function takeSession({ id, workingDirectory }) {
+  find("session").textContent = id.slice(0, 8);
+  find("session").title = `Session ${id}, in ${workingDirectory}`;
+}
+
+function takeTurn(turn) {
+  model.turn = turn;
+  changed("turn");
+}
+
 function takeSnapshot(data) {
   model.isHostThere = true;
+  model.commands = new Set(data.commands);
+  changed("commands");
   model.extension = data.extension;
   find("name").textContent = data.extension.name;
   find("name").title = data.extension.script;
-  find("session").textContent = data.session.id.slice(0, 8);
-  find("session").title = `Session ${data.session.id}, in ${data.session.workingDirectory}`;
+  takeSession(data.session);
+  resetTranscript(data.transcript ?? []);
+  takeTurn(data.turn ?? { isBusy: false });
   resetLog(data.log);
   traffic.reset(data.traffic);
   takeStatus(data.status);
@@ -56,6 +70,7 @@ function takeLoss() {
 traffic.start();
 startScheme();
 startHeader();
+startAgent();
 startSide();
 startStage();
 startInspector();
@@ -69,6 +84,9 @@ listen({
   canvases: takeCanvases,
   contributions: takeContributions,
   status: takeStatus,
+  session: takeSession,
+  transcript: takeEntry,
+  turn: takeTurn,
   pages: (data) => reloadPages(data.instances),
   traffic: (entry) => traffic.add(entry),
   log: takeLine,

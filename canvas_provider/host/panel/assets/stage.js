@@ -3,7 +3,7 @@
 import { find, h } from "./dom.js";
 import { Frame } from "./frame.js";
 import { command } from "./commands.js";
-import { changed, model, on, select, selectedInstance } from "./model.js";
+import { can, changed, model, on, select, selectedInstance } from "./model.js";
 import { openDialog } from "./open.js";
 
 /** @type {Map<string, Frame>} */
@@ -100,7 +100,7 @@ function showTools() {
     tool("reload-page", "Reload page", "Load the page again; the extension notices nothing else", () => frame.reload()),
     (instance.panels ?? 1) > 1 ? tool("remove-panel", "− panel", "Show it in one panel less", () => command("remove-panel", id)) : null,
     tool("add-panel", "+ panel", "Show it in a second panel, which opens it again", () => command("add-panel", id)),
-    tool("drop", "Drop stream", "Cut the event stream of its pages, as a bad line would", () => command("drop-streams", id)),
+    can("drop-streams") && tool("drop", "Drop stream", "Cut the event stream of its pages, as a bad line would", () => command("drop-streams", id)),
     isLink ? h("a", { class: "button quiet", href: instance.url, target: "_blank", rel: "noreferrer" }, "New tab ↗") : null,
   ];
   tools.replaceChildren(...parts.filter(Boolean));

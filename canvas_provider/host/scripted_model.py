@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from canvas_provider.testing.script import ModelRequest, Reply, ScriptError, Step, create_reply
+from canvas_provider.host.script import ModelRequest, Reply, ScriptError, Step, create_reply
 
 if TYPE_CHECKING:
     from canvas_provider.serving.server import LoopbackServers
