@@ -74,6 +74,12 @@ INTERRUPTED: Final = 130
     metavar="FILE",
     help="With copilot: the program. [default: as found]",
 )
+@click.option(
+    "--grant",
+    multiple=True,
+    metavar="NAME",
+    help="Let it have this variable, if it asks for it: such as GITHUB_TOKEN. Repeatable.",
+)
 @click.option("--fresh", is_flag=True, help="Forget which panels were open. Stored state stays.")
 def dev(
     path: Path,
@@ -87,6 +93,7 @@ def dev(
     model_url: str | None,
     model: str | None,
     copilot_cli: Path | None,
+    grant: tuple[str, ...],
     fresh: bool,
 ) -> None:
     """Run PATH, a .py file or a folder with extension.py, and show it in the browser.
@@ -111,7 +118,7 @@ def dev(
     place = Place.of(extension, Path.cwd(), state)
     if fresh:
         place.session_file.forget()
-    options = _Options(port, ahp, copilot, open_browser=not no_browser, reload=not no_reload)
+    options = _Options(port, ahp, copilot, grant, open_browser=not no_browser, reload=not no_reload)
     runner = asyncio.Runner()
     # Until the loop is closed: an impatient Ctrl-C in between would leave threads that never end.
     with _interrupts(runner.get_loop()) as stop, runner:
@@ -123,6 +130,7 @@ class _Options(NamedTuple):
     port: int
     ahp_port: int | None
     copilot: CopilotChoice | None
+    granted: tuple[str, ...]
     open_browser: bool
     reload: bool
 
@@ -174,6 +182,7 @@ async def _create_bench(
         workspace_path=str(workspace),
         copilot_home=place.copilot_home,
         session_file=place.session_file,
+        granted=options.granted,
     )
 
 

@@ -20,6 +20,7 @@ from canvas_provider.host.effect import Answer, Call, Emit, Refuse, Warn
 from canvas_provider.host.engine import CONNECTION_CLOSED, Engine
 from canvas_provider.host.link import Message, MessageListener, ProviderLink
 from canvas_provider.host.registry import HostRefusal, describe_type
+from canvas_provider.host.secrets import Secrets
 from canvas_provider.host.turns import Turns
 from canvas_provider.protocol.copilot import (
     PROTOCOL_VERSION,
@@ -54,6 +55,7 @@ class Runtime:
         workspace_path: A folder of the session's own, absolute; the caller owns it.
         session_id: A new uuid, if not given.
         records: What the session had open when it was last running.
+        secrets: Variables of the host that providers may ask for; by default there are none.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Runtime:
         workspace_path: str,
         session_id: str | None = None,
         records: Iterable[CanvasRecorded] = (),
+        secrets: Secrets | None = None,
     ) -> None:
         self.session_id = session_id or str(uuid.uuid4())
         self.working_directory = working_directory
@@ -75,6 +78,7 @@ class Runtime:
         self._tasks: set[asyncio.Task[None]] = set()
         self._last_event_id: str | None = None  # of those that would be persisted
         self._start_time = _timestamp()
+        self._secrets = secrets or Secrets({})
         self._turns = Turns(lambda: self._engine.is_busy)
         self.conversation = Conversation(self._publish, self.list_open)
         self.contributions = Contributions(
@@ -314,6 +318,7 @@ class Runtime:
     async def _serve_resume(self, link: ProviderLink, params: JSONObject) -> JSONValue:
         async with self._turns.alone(link.extension_id):
             try:
+                granted = self._secrets.grant(link.extension_id, params)
                 self.contributions.declare(link.extension_id, params)
                 self._engine.declare(link.extension_id, params.get("canvases"))
             except HostRefusal as refusal:
@@ -333,6 +338,7 @@ class Runtime:
             "mode": "interactive",
             "workspacePath": self.workspace_path,
             "capabilities": {"ui": ui, "extensions": False},
+            **({"grantedEnvironmentVariables": {**granted}} if granted else {}),
         }
 
     async def _serve_list(self, link: ProviderLink, params: JSONObject) -> JSONValue:

@@ -6,6 +6,7 @@ it. Knows nothing of HTTP, and watches no files.
 """
 
 import asyncio
+import os
 import shutil
 from collections.abc import Collection, Coroutine, Mapping
 from contextlib import suppress
@@ -18,6 +19,7 @@ from canvas_provider.host.journal import Journal, Listener
 from canvas_provider.host.link import ProviderLink
 from canvas_provider.host.questions import ask
 from canvas_provider.host.runtime import HostRefusal, Runtime
+from canvas_provider.host.secrets import Secrets
 from canvas_provider.host.session_file import SessionFile
 from canvas_provider.host.status import Extension, Level, Source, Status
 from canvas_provider.host.supervisor import RELOAD_GRACE, Supervisor
@@ -53,6 +55,7 @@ class Workbench:
         copilot_home: where the extension finds what Copilot keeps for a user; None: at the usual
             place.
         session_file: where the session is remembered for the next start; None: nowhere.
+        granted: variables that the extension gets if it asks for them, although they are secret.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Workbench:
         workspace_path: str,
         copilot_home: Path | None = None,
         session_file: SessionFile | None = None,
+        granted: Collection[str] = (),
     ) -> None:
         self.extension = extension
         self._file = session_file
@@ -73,6 +77,7 @@ class Workbench:
             workspace_path=workspace_path,
             session_id=None if before is None else before.session_id,
             records=() if before is None else before.records,
+            secrets=Secrets(os.environ, granted, self._note_denied),
         )
         self.journal = Journal(lambda: cast(JSONValue, self.runtime.list()))
         self.sources: JSONObject = {}
@@ -296,6 +301,11 @@ class Workbench:
             if isinstance(answer, dict):
                 self.sources = answer
                 self.journal.tell("sources", answer)
+
+    def _note_denied(self, names: list[str]) -> None:
+        options = " ".join(f"--grant {name}" for name in names)
+        text = f"The extension asks for {', '.join(names)}: start the host with {options}."
+        self.add_log("host", "error", text)
 
     def _note_status(self, status: Status) -> None:
         if status.phase == "starting":

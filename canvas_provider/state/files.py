@@ -35,6 +35,10 @@ logger = logging.getLogger("canvas_provider.state")
 FORMAT: Final = 1
 """Of the file: `{"canvas_provider": FORMAT, "revision": ..., "state": ...}`."""
 
+MIGRATIONS: Final[dict[int, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
+"""By the number of an older format: what makes of a file's content that of the format after it. The
+file itself stays as it is until the next commit."""
+
 MAX_REVISION: Final = 2**52
 """The largest number that is taken from a file: a page counts exactly up to twice that."""
 
@@ -311,6 +315,9 @@ def _understand(content: bytes) -> tuple[int, JSONValue]:
     if type(version) is int and version > FORMAT:
         text = f"a newer version of canvas_provider wrote the state (format {version}): upgrade"
         raise StoreError(text, told=tell("read", f"{text}."))
+    while type(version) is int and version in MIGRATIONS:
+        found = MIGRATIONS[version](found)
+        version += 1
     if type(version) is not int or version != FORMAT or "state" not in found:
         raise ValueError(f'it lacks the format number {FORMAT} or a "state"')
     try:

@@ -363,6 +363,30 @@ async def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     assert damaged(tmp_path) == []
 
 
+async def test_a_file_of_an_older_version_is_read_and_rewritten_by_the_next_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Step by step: each migration knows the format after its own only."""
+    migrations: dict[int, Callable[[Any], Any]] = {
+        1: lambda old: {"revision": old["revision"], "document": old["state"]},
+        2: lambda old: {"revision": old["revision"], "state": [old["document"]]},
+    }
+    monkeypatch.setattr(files, "MIGRATIONS", migrations)
+    monkeypatch.setattr(files, "FORMAT", 3)
+    file = tmp_path / "board.json"
+    old = '{"canvas_provider": 1, "revision": 7, "state": {"a": 1}}'
+    file.write_text(old)
+    store = JSONFileStore(tmp_path)
+    state: SharedState[Any] = await SharedState.open(store, "board")
+    assert (state.revision, state.document) == (7, [{"a": 1}])
+    assert file.read_text() == old, "reading changes nothing"
+    await state.update(lambda draft: draft.append(2))
+    written = json.loads(file.read_text())
+    assert (written["canvas_provider"], written["state"]) == (3, [{"a": 1}, 2])
+    await state.aclose()
+    await store.aclose()
+
+
 async def test_an_edit_by_somebody_is_the_next_revision(tmp_path: Path) -> None:
     store = JSONFileStore(tmp_path)
     state = await SharedState.open(store, "board", initial=lambda: dict(CARDS))
