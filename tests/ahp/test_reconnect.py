@@ -178,8 +178,8 @@ async def test_the_same_client_on_another_socket_ends_the_older_one() -> None:
         assert (await third.action())["channel"] == desk.chat
 
 
-async def test_a_canvas_that_was_closed_and_opened_again_meanwhile_is_missing() -> None:
-    """Ours: it is another channel, whose state no replay would tell."""
+async def test_a_canvas_that_was_closed_and_opened_again_meanwhile_is_made_up_for() -> None:
+    """Ours: the replay begins its state anew."""
     async with hosted(desk := Desk()) as it:
         await desk.runtime.open("board", "b1")
         client = await it.connect()
@@ -189,9 +189,15 @@ async def test_a_canvas_that_was_closed_and_opened_again_meanwhile_is_missing() 
         await desk.runtime.open("board", "b1")
         back = await it.connect()
         result = await back.reconnect(mirror.seq, uri, desk.chat)
-        assert result["missing"] == [uri]
-        assert {each["channel"] for each in result["actions"]} == {desk.chat}
-        assert await back.subscribe(uri)
+        assert result["missing"] == []
+        for envelope in result["actions"]:
+            mirror.apply(envelope)
+        for each in (uri, desk.chat):
+            assert mirror.states[each] == await back.subscribe(each)
+        await desk.runtime.close("b1")
+        await back.idle()
+        again = await it.connect()
+        assert (await again.reconnect(mirror.seq, uri, desk.chat))["missing"] == [uri]
 
 
 async def test_a_number_of_another_host_gets_snapshots() -> None:

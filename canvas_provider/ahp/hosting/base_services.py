@@ -69,7 +69,7 @@ class BaseServices:
         if missed is None:
             snapshots = self._listen_where_possible(connection, version, wanted)
             return {"type": "snapshot", "snapshots": snapshots}
-        resumed = {uri for uri in wanted if state.channels.can_replay(uri, seq)}
+        resumed = {uri for uri in wanted if uri in state.channels}
         connection.subscriptions |= resumed
         return {
             "type": "replay",
@@ -117,5 +117,5 @@ class BaseServices:
         return [self._listen(connection, version, uri) for uri in there]
 
     def _listen(self, connection: Connection, version: Version, uri: str) -> JSONObject:
-        connection.subscriptions.add(uri)
+        connection.listen(uri, self._state.channels.__contains__)
         return cast(JSONObject, self._state.channels.snapshot(uri, version))

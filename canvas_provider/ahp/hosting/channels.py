@@ -16,8 +16,6 @@ __all__ = ["Channels"]
 @dataclass(slots=True)
 class _Channel:
     state: JSONObject
-    created: int
-    """The number that its making was given."""
     touched: int
     """The number of its newest action."""
 
@@ -27,29 +25,32 @@ class Channels:
 
     Args:
         publish: called with each action, in order.
-        remove: called with the URI of a channel that is gone.
     """
 
-    def __init__(
-        self, journal: Journal, *, publish: Callable[[Entry], None], remove: Callable[[str], None]
-    ) -> None:
+    def __init__(self, journal: Journal, publish: Callable[[Entry], None]) -> None:
         self._journal = journal
         self._publish = publish
-        self._remove = remove
         self._channels: dict[str, _Channel] = {}
 
     def __contains__(self, uri: str) -> bool:
         return uri in self._channels
 
     def create(self, uri: str, state: JSONObject) -> None:
-        """Make a channel. That spends a number silently (observed with Copilot CLI 1.0.102)."""
-        seq = self._journal.skip()
-        self._channels[uri] = _Channel(state, seq, seq)
+        """Make a channel that is there for as long as its session."""
+        self._channels[uri] = _Channel(state, self._journal.skip())
+
+    def create_with(self, uri: str, action: JSONObject) -> None:
+        """Make a channel of which the first action carries the whole state.
+
+        Mostly nobody hears of that, and a number is spent as if silently, as it is by Copilot CLI
+        1.0.102. Whoever still listens to a channel that was there before has the new state so.
+        """
+        self._channels[uri] = _Channel({}, 0)
+        self.act(uri, action)
 
     def remove(self, uri: str) -> None:
-        """Drop a channel and with it who listens; nobody is told."""
+        """Drop a channel. Nobody is told, and who listens goes on listening."""
         del self._channels[uri]
-        self._remove(uri)
 
     def state(self, uri: str) -> JSONObject:
         """Return the state: not to be changed."""
@@ -70,10 +71,6 @@ class Channels:
         channel = self._channels[uri]
         state = channel.state if version.has_registry else _without_newer(uri, channel.state)
         return {"resource": uri, "state": state, "fromSeq": channel.touched}
-
-    def can_replay(self, uri: str, seq: int) -> bool:
-        """Whether it is the same channel that it was at `seq`, and not one made again since."""
-        return uri in self._channels and self._channels[uri].created <= seq
 
     def urls(self) -> Iterable[str]:
         """Return the URLs of all canvases that are live now."""

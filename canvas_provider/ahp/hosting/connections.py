@@ -1,7 +1,7 @@
 """Who is connected: what was negotiated, who listens to what, and who may come back. Sans-IO."""
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,6 +17,10 @@ MAX_PENDING: Final = 256
 """Requests of one client that are being worked on."""
 
 
+MAX_SUBSCRIPTIONS: Final = 1000
+"""Channels of one client, as long as some of them are gone."""
+
+
 @dataclass(slots=True)
 class Connection:
     """One socket."""
@@ -28,6 +32,12 @@ class Connection:
     subscriptions: set[str] = field(default_factory=set)
     pending: dict[int, RequestId] = field(default_factory=dict)
     """The requests that are being worked on, by ticket."""
+
+    def listen(self, uri: str, is_there: Callable[[str], bool]) -> None:
+        """Listen to a channel, also when it is made again; of many, those that are gone go."""
+        self.subscriptions.add(uri)
+        if len(self.subscriptions) > MAX_SUBSCRIPTIONS:
+            self.subscriptions = {each for each in self.subscriptions if is_there(each)}
 
     @property
     def is_full(self) -> bool:
@@ -74,8 +84,3 @@ class Connections:
     def recall(self, client_id: str) -> Version | None:
         """Return what was negotiated with a client, also if it is gone."""
         return self._remembered.get(client_id)
-
-    def drop_channel(self, uri: str) -> None:
-        """End every subscription of a channel."""
-        for connection in self:
-            connection.subscriptions.discard(uri)

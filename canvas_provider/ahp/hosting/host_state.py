@@ -33,9 +33,7 @@ class HostState:
         self.server = server
         self.has_registry = has_registry
         self.connections = Connections()
-        self.channels = Channels(
-            journal, publish=self._publish, remove=self.connections.drop_channel
-        )
+        self.channels = Channels(journal, self._publish)
         self.canvases = Canvases()
         self.chats: dict[str, ChatProjection] = {}
         """By session id."""

@@ -129,10 +129,10 @@ class ChatProjection:
         if canvas is None:
             canvas = self._canvases.add(*identity, instance["instanceId"])
         if canvas.is_live:
-            self._change(canvas, state)
+            self._channels.act(canvas.uri, _change(state))
         else:
             self._canvases.make_live(canvas)
-            self._channels.create(canvas.uri, state)
+            self._channels.create_with(canvas.uri, _change(state))
             self._publish_list()
 
     def lose(self, instance_id: str) -> None:
@@ -161,11 +161,8 @@ class ChatProjection:
     def _clear_url(self, canvas: Canvas) -> None:
         state = self._channels.state(canvas.uri)
         if "url" in state:
-            self._change(canvas, {key: value for key, value in state.items() if key != "url"})
-
-    def _change(self, canvas: Canvas, state: JSONObject) -> None:
-        action: JSONObject = {"type": ActionType.CANVAS_STATE_CHANGED.value, "canvas": state}
-        self._channels.act(canvas.uri, action)
+            without = {key: value for key, value in state.items() if key != "url"}
+            self._channels.act(canvas.uri, _change(without))
 
     def _publish_list(self) -> None:
         """Publish every canvas that is live; without a list where there is none, as Copilot."""
@@ -181,6 +178,10 @@ class ChatProjection:
             "status": SessionStatus.IDLE.value,
             "modifiedAt": self._created,
         }
+
+
+def _change(state: JSONObject) -> JSONObject:
+    return {"type": ActionType.CANVAS_STATE_CHANGED.value, "canvas": state}
 
 
 def _create_state(instance: OpenCanvas) -> JSONObject:
