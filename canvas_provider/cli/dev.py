@@ -108,8 +108,6 @@ def dev(
     extension = find_extension(path)
     copilot = None
     if runtime == "copilot":
-        if ahp is not None:
-            raise click.UsageError("--ahp goes with --runtime embedded only.")
         copilot = CopilotChoice.of(copilot_cli, model, model_url, script)
     elif script or model_url or model or copilot_cli:
         raise click.UsageError(
@@ -194,7 +192,7 @@ async def _start_servers(
         panel = await PanelServer.start(bench, LoopbackServers(), port=options.port)
     servers.push_async_callback(panel.aclose)
     _greet(bench.extension, panel.url, place, options)
-    if options.ahp_port is not None and isinstance(bench, Workbench):
+    if options.ahp_port is not None:
         servers.push_async_callback(await _start_ahp(bench, options.ahp_port))
     if options.open_browser and _has_display():
         # A daemon, because some browsers keep this call until they are closed.
