@@ -18,6 +18,7 @@ from canvas_provider import (
     CanvasError,
     JSONFileStore,
     Opened,
+    RedisStore,
     RevisionConflict,
     SQLiteStore,
     create_canvas,
@@ -98,6 +99,10 @@ class Entry(TypedDict):
     """False once it was undone."""
 
 
+Boards = JSONFileStore | SQLiteStore | RedisStore
+"""Where boards may be."""
+
+
 def to_camel(name: str) -> str:
     """Call the inputs as JavaScript would: `card_id` is `cardId` for agent and page."""
     first, *others = name.split("_")
@@ -113,23 +118,25 @@ def new_board(ctx: CanvasContext) -> Board:
     return Board(project=project_of(ctx))
 
 
-def read_place(place: str) -> JSONFileStore | SQLiteStore:
-    """Read `KANBAN_STORE`: `json`, `sqlite`, a database file, or a folder for JSON files."""
+def read_place(place: str) -> Boards:
+    """Read `KANBAN_STORE`: `json`, `sqlite`, a Redis URL, a database file, or a folder for JSON."""
     if place in STORES:
         return STORES[place]
+    if place.startswith(("redis://", "rediss://", "unix://")):
+        return RedisStore(place, prefix="kanban")
     path = Path(place).expanduser()
     return SQLiteStore(path) if path.suffix in (".db", ".sqlite3") else JSONFileStore(path)
 
 
 # Made once each: panels that name the same one share their boards, live.
-STORES: dict[str, JSONFileStore | SQLiteStore] = {
+STORES: dict[str, Boards] = {
     "json": JSONFileStore(),
     "sqlite": SQLiteStore(name="boards"),
 }
 USUAL_STORE = read_place(os.environ.get("KANBAN_STORE") or "json")
 
 
-def store_of(ctx: CanvasContext) -> JSONFileStore | SQLiteStore:
+def store_of(ctx: CanvasContext) -> Boards:
     """Keep the board where its panel asks for it. A path is the user's to give, not the agent's."""
     return STORES.get(ctx.input.get("store", ""), USUAL_STORE)
 
@@ -144,6 +151,7 @@ kanban = create_canvas(
     state=new_board,
     store=store_of,
     state_key=project_of,
+    person_name=os.environ.get("KANBAN_NAME") or None,
     page=Path(__file__).parent / "page",
     alias=to_camel,
 )

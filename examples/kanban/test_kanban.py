@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from canvas_provider import CanvasError, JSONFileStore, MemoryStore, SQLiteStore
+from canvas_provider import CanvasError, JSONFileStore, MemoryStore, RedisStore, SQLiteStore
 from canvas_provider.testing import Panel, open_canvas
 from examples.kanban import extension
 from examples.kanban.extension import kanban, read_place, store_of
@@ -312,6 +312,9 @@ def test_the_environment_names_a_store_or_a_place(tmp_path: Path) -> None:
     assert database.path == tmp_path / "b.db"
     assert isinstance(folder, JSONFileStore)
     assert folder.directory == tmp_path
+    server = read_place("redis://127.0.0.1:6379/0")
+    assert isinstance(server, RedisStore)
+    assert server.prefix == "kanban"
 
 
 def test_the_declaration_has_the_names_that_agents_know() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from canvas_provider.state import redis_documents, redis_log
 from canvas_provider.state.shared import SharedState
 from tests.support.redis_proxy import RedisProxy, proxy_to
 from tests.support.redis_server import RedisServer
+from tests.support.require import ROOT
 from tests.support.stores import commit, held, step
 
 KEYS = redis_log.name_keys("canvas", "board")
@@ -340,6 +342,33 @@ async def test_no_log_error_or_repr_shows_the_url(
     texts = [repr(store), repr(vars(store)["_documents"]), caplog.text]
     texts += [f"{found.value} {found.value.__cause__}" for found in (refused, unreachable, broken)]
     assert "hunter" not in "".join(texts)
+
+
+async def test_a_user_who_may_do_what_the_guide_says_needs_no_more(
+    server: RedisServer, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guide = (ROOT / "docs" / "guide" / "redis.md").read_text(encoding="utf-8")
+    rights = [*re.findall(r"A user needs `(.+?)`", guide), *re.findall(r"`(~notes:.+?)`", guide)]
+    words = " ".join(rights).split()
+    assert len(words) == 8
+    await redis.execute_command("ACL", "SETUSER", "team", "on", ">hunter2", *words)
+    url = server.url.replace("//", "//team:hunter2@")
+    store, outside = RedisStore(url, prefix="notes"), RedisStore(url, prefix="others")
+    async with asyncio.timeout(10):
+        state = await SharedState.open(store, "board")
+        watch = Watch(state)
+        await state.update(count)
+        await redis.script_flush()
+        await state.update(count)
+        await watch.until(lambda state: state.online and store.is_current("board", 2))
+        present = redis_log.name_keys("notes", "board").present
+        assert await redis.zcard(present) == 1
+        with pytest.raises(StoreError, match="NOPERM|NoPermission"):
+            await outside.load("board")
+        await state.aclose()
+        await store.aclose()
+        assert await redis.zcard(present) == 0
+        await outside.aclose()
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ const DELETIONS = 50;
 const STATUS = {
   connecting: "Connecting",
   live: "Live",
+  offline: "Offline",
   reconnecting: "Reconnecting",
   closed: "Closed",
 };
@@ -135,6 +136,13 @@ canvas.subscribe((state, { author, revision }) => {
 canvas.onStatus((status) => {
   find("status").dataset.status = status;
   setText(find("status-text"), STATUS[status]);
+});
+
+canvas.onPresence(({ count, names }) => {
+  const element = find("people-here");
+  element.hidden = count < 2;
+  element.title = names.join(", ");
+  setText(element, `${count} panels`);
 });
 
 /**
