@@ -85,10 +85,12 @@ async def open_client(
 
 
 @asynccontextmanager
-async def open_served(canvas: Canvas) -> AsyncIterator[tuple[Served, Instance]]:
+async def open_served(
+    canvas: Canvas, store: Store | None = None
+) -> AsyncIterator[tuple[Served, Instance]]:
     """An instance on a real port, for browsers."""
     servers = LoopbackServers()
-    async with open_instance(canvas) as instance:
+    async with open_instance(canvas, store=store) as instance:
         served = await serve_instance(instance, servers)
         try:
             yield served, instance
