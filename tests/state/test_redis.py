@@ -28,6 +28,8 @@ def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line, "TIMEOUT", 0.5)
     monkeypatch.setattr(line, "HEARTBEAT", 0.1)
     monkeypatch.setattr(line, "LAST_DELAY", 0.1)
+    # What has to be noticed is noticed without it.
+    monkeypatch.setattr(redis_documents, "LOOK_EVERY", 1000.0)
 
 
 @pytest.fixture
