@@ -12,7 +12,7 @@ out, and the log says so without its content.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from canvas_provider.ahp.answers import (
@@ -154,9 +154,9 @@ class Dialogue:
     def begin(self) -> None:
         """Begin on a new connection."""
         if self.version is None:
-            self._initialize([ROOT])
+            self._initialize()
         else:
-            self._reconnect(self._begin_anew)
+            self._reconnect()
 
     def lose(self) -> None:
         """Take note that the connection is gone."""
@@ -286,8 +286,12 @@ class Dialogue:
 
     # The handshake.
 
-    def _initialize(self, channels: list[str]) -> None:
-        """Introduce ourselves, then go on with these channels, the root among them."""
+    def _initialize(self) -> None:
+        """Introduce ourselves, then begin each channel anew.
+
+        A host that does not know us any more may be another one, whose numbers mean something
+        else. So nothing is continued.
+        """
 
         def take(answer: Answer) -> None:
             if isinstance(answer, Failure):
@@ -304,7 +308,7 @@ class Dialogue:
                 self.version = found.version
                 self._restart(found.seq, found.snapshots)
                 known = [each["resource"] for each in found.snapshots]
-                self._become_ready([uri for uri in channels if uri not in known])
+                self._become_ready([uri for uri in self.mirror.channels if uri not in known])
 
         params: JSONObject = {
             "channel": ROOT,
@@ -315,23 +319,16 @@ class Dialogue:
         }
         self._exchange.ask(Method.INITIALIZE, params, take)
 
-    def _begin_anew(self, channels: list[str]) -> None:
-        """Introduce ourselves again to a host that has forgotten us, or holds our old connection.
-
-        It may be another one, whose numbers mean something else. So each channel is begun anew.
-        """
-        self._initialize(channels)
-
-    def _reconnect(self, otherwise: Callable[[list[str]], None]) -> None:
-        """Ask for what was missed; `otherwise` gets the channels if that cannot be told."""
-        channels = list(dict.fromkeys([ROOT, *self.mirror.channels]))
+    def _reconnect(self) -> None:
+        """Ask for what was missed; if that cannot be told, begin anew."""
+        channels = self.mirror.channels
 
         def take(answer: Answer) -> None:
             value = answer.value if isinstance(answer, Result) else None
             found = read_reconnection(value, channels)
             held, self._held = self._held or [], None
             if found is None:
-                otherwise(channels)
+                self._initialize()
                 return
             self.is_ready = True
             for channel in channels:
@@ -359,7 +356,7 @@ class Dialogue:
         """Go on: with the channels that the host did not resume, and the requests that waited."""
         self.is_ready = True
         self._events.append(Ready())
-        for channel in missing:
+        for channel in missing if ROOT in self.mirror else [ROOT, *missing]:
             # Once. If it is refused, the channel is gone.
             self._try_to_subscribe(channel)
         self._exchange.resend()

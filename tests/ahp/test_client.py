@@ -100,6 +100,24 @@ async def test_a_host_that_gives_no_state_of_its_root_is_asked_for_it(host: Scri
     await client.aclose()
 
 
+async def test_a_root_that_was_never_told_is_asked_for_on_the_next_connection(
+    host: ScriptedHost,
+) -> None:
+    client = AHPClient(host.url, backoff=Backoff(first=0))
+    connecting = begin(client.connect())
+    peer = await host.accept()
+    hello = {"protocolVersion": "1.0.0", "serverSeq": 0, "snapshots": []}
+    await peer.answer(await peer.expect("initialize"), hello)
+    await within(connecting)
+    changes = client.changes()
+    await peer.expect("subscribe")
+    peer, request = await return_of(host, peer)
+    await peer.answer(request, {"type": "replay", "actions": [], "missing": []})
+    await peer.give(ROOT, root_state(), 0)
+    await until(changes, ROOT)
+    await client.aclose()
+
+
 @pytest.mark.parametrize(
     ("code", "kind"),
     [(-32005, UnsupportedVersion), (-32007, AuthRequired), (-32603, RemoteError)],
