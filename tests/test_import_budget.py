@@ -124,6 +124,12 @@ def test_the_tools_for_tests_load_nothing_that_only_some_tests_need() -> None:
 
 
 @pytest.mark.process
+def test_the_development_host_loads_nothing_for_clients_that_nobody_asked_for() -> None:
+    assert "aiohttp" not in loaded_by("import canvas_provider.cli.dev")
+    assert loaded_by("import canvas_provider.ahp.reducers, canvas_provider.protocol.ahp") == set()
+
+
+@pytest.mark.process
 def test_a_program_with_canvases_only_loads_nothing_for_what_it_does_not_contribute() -> None:
     loaded = {name for name in modules_of(CANVAS + JOIN) if ".session." in name}
     contributed = {
