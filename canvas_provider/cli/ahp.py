@@ -79,7 +79,7 @@ def watch(url: str, chat: str | None, once: bool, as_json: bool) -> None:
 @_chat_option
 @click.option("--extension", metavar="ID", help="Whose TYPE it is, if several have one.")
 def open_(url: str, canvas_id: str, chat: str | None, extension: str | None, as_json: bool) -> None:
-    """Open a canvas of TYPE, such as kanban, and print its URI.
+    """Open a canvas of TYPE, an id as `watch` shows it, and print its URI.
 
     The extensions of the chat are started if they do not run.
     """
