@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from canvas_provider.cli.main import main
 from tests.support.ahp import Client
+from tests.support.processes import gone
 from tests.support.scripted import BOARD, RUN, write_extension
 from tests.support.terminal import dev
 
@@ -64,6 +65,18 @@ async def test_an_extension_that_hangs_is_gone_soon(tmp_path: Path) -> None:
         assert await terminal.end(signal.SIGINT, within=SOON) == 130
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+async def test_a_host_that_is_killed_leaves_no_extension_and_no_port(tmp_path: Path) -> None:
+    """It cannot end anything any more: the extension ends at the end of its input."""
+    write_extension(tmp_path / "board")
+    async with dev("board", "--no-browser", directory=tmp_path) as terminal:
+        url = await terminal.see(r"http://\S+")
+        pid = int((await terminal.see(r"ready \(process (\d+)\)")).split()[-1].strip(")"))
+        assert await terminal.end(signal.SIGKILL, within=SOON) == -signal.SIGKILL
+        await gone(pid)
+        with pytest.raises(httpx.ConnectError):
+            await snapshot(url)
 
 
 async def test_an_impatient_ctrl_c_changes_nothing(tmp_path: Path) -> None:
