@@ -38,6 +38,9 @@ EXTENSION: Final = '''
 import asyncio, gc, os, threading
 from pathlib import Path
 from canvas_provider import CanvasContext, MemoryStore, SQLiteStore, create_canvas, run
+from canvas_provider.state import history
+
+history.MAX_REVISIONS = 20  # a history that is full at once grows no more
 
 board = create_canvas(
     id="board", display_name="Board", description="A board.", state=dict, store=MemoryStore()
@@ -235,8 +238,7 @@ async def test_nothing_grows_and_nothing_is_lost(
     written = 0
     for life in range(LIVES):
         async with provider(extension) as it:
-            # A first crowd shows what a process keeps for good: the last 256 revisions of each
-            # document, caches, pools.
+            # A first crowd shows what a process keeps for good: documents, caches, pools.
             for round in range(2):
                 crowd = Crowd(it, seed=2 * life + round)
                 await crowd.fill()
@@ -260,5 +262,5 @@ async def test_nothing_grows_and_nothing_is_lost(
                     written = max(written, acknowledged[-1])
             else:
                 it.process.terminate()
-                assert await it.exit_code(within=5) == 0
+                assert await it.exit_code(within=5) == 0, it.errors()[-2000:]
                 assert "Traceback" not in it.errors()
