@@ -311,6 +311,20 @@ async def test_a_canvas_that_is_reopened_at_once_is_not_taken_for_the_one_that_i
         await until(changes, CANVAS, title="Again")
 
 
+async def test_a_canvas_that_went_before_its_state_came_does_not_come_back(
+    host: ScriptedHost,
+) -> None:
+    async with host.connect() as (client, peer):
+        await follow(client, peer)
+        await peer.act(CHAT, canvases_changed(CANVAS), 6)
+        request = await peer.expect("subscribe")
+        await peer.act(CHAT, canvases_changed(), 7)
+        await peer.expect("unsubscribe")
+        await peer.answer(request, {"snapshot": snapshot(CANVAS, canvas_state(), 6)})
+        await peer.assert_idle()
+        assert client.state(CANVAS) is None
+
+
 async def test_a_provider_that_goes_takes_the_address_with_it(host: ScriptedHost) -> None:
     async with host.connect() as (client, peer):
         await follow(client, peer, CANVAS)

@@ -154,6 +154,16 @@ def test_after_nonsense_a_host_that_makes_sense_is_understood() -> None:
         assert {uri: dialogue.mirror.state(uri) for uri in states} == states
 
 
+def test_a_subscription_that_nobody_waits_for_leaves_nothing() -> None:
+    dialogue = Dialogue("c", {})
+    answer_sensibly(dialogue, {ROOT: root_state()})
+    first, second = dialogue.subscribe(CANVAS), dialogue.subscribe(CANVAS)
+    dialogue.forget(first)
+    assert CANVAS in dialogue.mirror
+    dialogue.forget(second)
+    assert CANVAS not in dialogue.mirror
+
+
 def answer_sensibly(dialogue: Dialogue, states: dict[str, Any]) -> None:
     """Be a host that has been started anew."""
     dialogue.begin()
