@@ -23,7 +23,8 @@ PNG = b"\x89PNG\r\n\x1a\n\x00"
 async def run(*args: str, code: int = 0, input: str | None = None) -> Result:
     """Run a command beside the host, and make sure that it tells nobody's secret."""
     invoked = asyncio.to_thread(CliRunner().invoke, main, ["ahp", *args], input=input)
-    result = await within(invoked)
+    async with asyncio.timeout(20):
+        result = await invoked
     assert result.exit_code == code, result.output
     assert SECRET not in result.output and "tkn" not in result.output.replace("tkn=TOKEN", "")
     return result

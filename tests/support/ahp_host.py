@@ -41,7 +41,8 @@ SESSION: Final = "ahp-session:/s1"
 CHAT: Final = "ahp-chat:/c1"
 CANVAS: Final = "ahp-canvas:/3b1e"
 
-WAIT: Final = 5.0
+WAIT: Final = 10.0
+"""Seconds, for each wait."""
 
 R = TypeVar("R")
 
