@@ -21,7 +21,7 @@ import types
 from typing import Final, NoReturn
 
 from canvas_provider.canvas.declaration import Canvas
-from canvas_provider.wire.stdio import claim_stdio
+from canvas_provider.wire.stdio import claim_stdio, end_with_peer
 
 __all__ = ["main"]
 
@@ -32,6 +32,8 @@ EXIT_GRACE: Final = 1.0
 def main(argv: list[str]) -> None:
     """Run the extension that `argv[0]` names, with `argv` as its `sys.argv`."""
     claim_stdio()
+    if "SESSION_ID" in os.environ:
+        end_with_peer()
     if not argv:
         _refuse("name the extension: python -P -m canvas_provider.boot EXTENSION_FILE")
     path = os.path.abspath(argv[0])

@@ -8,6 +8,7 @@ What these write then reaches stderr; what they read is empty.
 Loads no asyncio, so that it costs next to nothing to be first.
 """
 
+import _thread
 import contextlib
 import os
 import select
@@ -15,7 +16,7 @@ import sys
 from io import TextIOWrapper
 from typing import Final, NamedTuple
 
-__all__ = ["Pipes", "claim_stdio", "write_all"]
+__all__ = ["Pipes", "claim_stdio", "end_with_peer", "outlive_peer", "write_all"]
 
 STDIN: Final = 0
 STDOUT: Final = 1
@@ -43,6 +44,36 @@ def claim_stdio() -> Pipes:
     if _claimed is None:
         _claimed = _claim()
     return _claimed
+
+
+# Whether the end of the other side is the end of the process, at once.
+_ends_with_peer = False
+
+
+def end_with_peer() -> None:
+    """From now on, and until `outlive_peer`, end at once when the other side closes the wire.
+
+    While an author's file is imported, which may take for ever, nobody else looks at the wire.
+    """
+    global _ends_with_peer
+    _ends_with_peer = True
+    if hasattr(select, "poll"):  # not on Windows
+        # Not by `threading`, which is not loaded yet.
+        _thread.start_new_thread(_wait_for_hangup, (claim_stdio().read_fd,))
+
+
+def outlive_peer() -> None:
+    """Leave it to somebody else to end the process, in good order."""
+    global _ends_with_peer
+    _ends_with_peer = False
+
+
+def _wait_for_hangup(fd: int) -> None:
+    poll = select.poll()
+    poll.register(fd, select.POLLHUP)
+    poll.poll()
+    if _ends_with_peer:
+        os._exit(1)
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -102,6 +102,9 @@ ENDS: Final = ["EOF", "SIGTERM", "SIGINT", "SIGKILL", "the end of Copilot"]
 
 WORK: Final = ["nothing", "opening", "streams", "wait", "ignore", "sleep", "hold", "write", "toil"]
 
+CUT_OFF: Final = ("ignore", "sleep", "write")
+"""What may last longer than there is time for: the last one on a slow machine only."""
+
 
 @pytest.fixture
 def extension(tmp_path: Path) -> Path:
@@ -190,8 +193,8 @@ async def test_nothing_stays_and_nothing_is_lost(extension: Path, end: str, work
         if end == "SIGKILL":
             assert code == -signal.SIGKILL
         else:
-            # 1: something had to be cut off, such as a thread that sleeps.
-            assert code == 0 or (code == 1 and work in ("sleep", "ignore")), it.errors()
+            # 1: something was cut off.
+            assert code == 0 or (code == 1 and work in CUT_OFF), it.errors()
             assert "Traceback" not in it.errors()
         assert not await is_listening(httpx.URL(url).port or 0)
     document = await stored(extension.parent / "store")
@@ -201,7 +204,7 @@ async def test_nothing_stays_and_nothing_is_lost(extension: Path, end: str, work
     assert left <= {"board.json", ".board.json.lock"}, left
 
 
-@pytest.mark.parametrize("end", ["SIGTERM", "SIGINT", "SIGKILL"])
+@pytest.mark.parametrize("end", ["EOF", "SIGTERM", "SIGINT", "SIGKILL"])
 async def test_a_file_that_is_still_imported_can_be_ended(extension: Path, end: str) -> None:
     async with copilot() as parent, provider(extension, join=False, AT_IMPORT="1") as it:
         await it.said("here")
