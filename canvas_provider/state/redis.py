@@ -22,7 +22,7 @@ from redis.exceptions import NoScriptError, RedisError
 from redis.exceptions import TimeoutError as LineTimeout
 
 from canvas_provider.errors import StoreError
-from canvas_provider.state.redis_log import Script
+from canvas_provider.state.redis_scripts import Script
 
 __all__ = ["RedisFollower", "RedisLine", "Reply", "end"]
 
@@ -148,6 +148,7 @@ class RedisFollower:
         self._on_line = on_line
         self._wanted: set[str] = set()
         self._changed = asyncio.Event()
+        self._hurry = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def follow(self, channel: str) -> None:
@@ -162,6 +163,10 @@ class RedisFollower:
         self._wanted.discard(channel)
         self._changed.set()
 
+    def hurry(self) -> None:
+        """Try now what would be tried later, if the line is gone."""
+        self._hurry.set()
+
     async def aclose(self) -> None:
         """Listen no longer to anything."""
         task, self._task = self._task, None
@@ -175,7 +180,7 @@ class RedisFollower:
             begun = loop.time()
             connection = self._make_connection()
             try:
-                await connection.connect()
+                await _connect(connection)
                 await self._listen(connection)
             except (RedisError, OSError) as error:
                 logger.debug("The line to the store's server is lost: %s", type(error).__name__)
@@ -185,7 +190,10 @@ class RedisFollower:
             self._on_line(False)
             if loop.time() - begun > LAST_DELAY:
                 delay = FIRST_DELAY
-            await asyncio.sleep(delay * (0.5 + random.random() / 2))
+            self._hurry.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(delay * (0.5 + random.random() / 2)):
+                    await self._hurry.wait()
             delay = min(2 * delay, LAST_DELAY)
 
     async def _listen(self, connection: Any) -> None:
@@ -223,14 +231,27 @@ class RedisFollower:
             await end(reading)
 
     def _hear(self, message: Any) -> None:
+        self._on_line(True)
         if not isinstance(message, list) or len(message) != 3:
             return
         kind, channel, data = message
         if kind == b"message":
             self._on_message(channel.decode(), data)
         elif kind == b"subscribe":
-            self._on_line(True)
             self._on_ready(channel.decode())
+
+
+async def _connect(connection: Any) -> None:
+    """Connect within `TIMEOUT`: a server that is paused takes connections, and says nothing."""
+    connecting = asyncio.ensure_future(connection.connect())
+    try:
+        await asyncio.wait([connecting], timeout=TIMEOUT)
+    finally:
+        was_done = connecting.done()
+        await end(connecting)
+    if not was_done:
+        raise LineTimeout
+    connecting.result()
 
 
 async def end(task: "asyncio.Future[Any]") -> None:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from canvas_provider.errors import DamagedDocument, RevisionConflict, StoreError
-from canvas_provider.state import redis_log
+from canvas_provider.state import redis_log, redis_scripts
 from canvas_provider.state.disk import stamp
 from canvas_provider.state.history import MAX_SIZE, Revision
 from canvas_provider.state.offload import Offload, Ticker
@@ -33,6 +33,9 @@ where it was not."""
 
 LOOK_EVERY: Final = 10.0
 """Seconds after which watched documents are looked at, whatever was said or not."""
+
+BACK_WITHIN: Final = 0.3
+"""Seconds for which a change waits for a server that was away, and may be back just now."""
 
 SEEN: Final = 1024
 """Commits of one document whose news is known to be none."""
@@ -57,6 +60,8 @@ class RedisDocuments:
             url, on_ready=self._on_ready, on_message=self._on_message, on_line=self._on_line
         )
         self.presence = RedisPresence(self._line, prefix)
+        self._line_is_there = asyncio.Event()
+        self._line_is_there.set()
         self.is_reachable = True
         """Whether the server answers, as far as is known: somebody has to watch something."""
         self._offload = Offload(threads=1)
@@ -93,6 +98,25 @@ class RedisDocuments:
             return key in self._heard
         return asyncio.get_running_loop().time() < self._read_at[key] + FRESH
 
+    async def _ensure_line(self) -> None:
+        """Do not send anything to a server that is known to be away: it might come there late.
+
+        Raises:
+            StoreError: it is still away.
+        """
+        if self.is_reachable:
+            return
+        self._follower.hurry()
+        try:
+            async with asyncio.timeout(BACK_WITHIN):
+                await self._line_is_there.wait()
+        except TimeoutError:
+            raise StoreError(
+                "the store's server does not answer; nothing was sent to it",
+                told="The state cannot be reached now: its server does not answer. Nothing was "
+                "changed; try again when it is back.",
+            ) from None
+
     async def _begin(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Do `work` to its end, whatever becomes of the caller."""
         task = asyncio.ensure_future(work)
@@ -116,13 +140,14 @@ class RedisDocuments:
     # --- Reading and writing
 
     async def _load(self, key: str, since: int) -> Stored | None:
+        await self._ensure_line()
         keys, known = self._keys(key), self._known.get(key)
         had_news = key in self._news
         # What is said from here on may have come too late for the script.
         self._news.discard(key)
         try:
             reply = await self._line.run(
-                redis_log.LOAD, keys[:2], redis_log.load_arguments(known, since)
+                redis_scripts.LOAD, keys[:2], redis_log.load_arguments(known, since)
             )
         except BaseException:
             if had_news:
@@ -153,7 +178,7 @@ class RedisDocuments:
         ending = f".damaged-{stamp()}"
         aside = [name + ending for name in keys[:2]]
         mark = reply[1] if reply[0] == b"damaged" else reply[2] or b""
-        moved = await self._line.run(redis_log.SET_ASIDE, [*keys[:2], *aside], [mark])
+        moved = await self._line.run(redis_scripts.SET_ASIDE, [*keys[:2], *aside], [mark])
         if moved.value == [0]:
             # Another process has done it, or somebody has committed.
             return await self._load(key, since)
@@ -164,6 +189,7 @@ class RedisDocuments:
     async def _commit(
         self, key: str, expected: int, document: JSONValue, revision: Revision
     ) -> None:
+        await self._ensure_line()
         # Until it is answered, nothing is known.
         known = self._known.pop(key, None)
         head = known.head if known is not None and known.head.revision == expected else None
@@ -181,7 +207,7 @@ class RedisDocuments:
         arguments = redis_log.commit_arguments(
             keys, head, mark, revision, snapshot, entry, self._expire_ms
         )
-        reply = await self._line.run(redis_log.COMMIT, keys[:2], arguments)
+        reply = await self._line.run(redis_scripts.COMMIT, keys[:2], arguments)
         self._settle(key, expected, document, reply)
 
     def _settle(self, key: str, expected: int, document: JSONValue, reply: Reply) -> None:
@@ -256,6 +282,7 @@ class RedisDocuments:
             self._heard.clear()
         if is_there != self.is_reachable:
             self.is_reachable = is_there
+            (self._line_is_there.set if is_there else self._line_is_there.clear)()
             if is_there:
                 logger.info("The store's server is back")
             else:

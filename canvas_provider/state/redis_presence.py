@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from canvas_provider.errors import StoreError
 from canvas_provider.state.redis import RedisLine, end
-from canvas_provider.state.redis_log import Script, name_keys
+from canvas_provider.state.redis_log import name_keys
+from canvas_provider.state.redis_scripts import Script
 
 __all__ = ["PRESENCE", "RedisPresence"]
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import random
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from redis.asyncio import Redis
 from canvas_provider import RedisStore
 from canvas_provider.errors import DamagedDocument, StoreError
 from canvas_provider.state import redis as line
-from canvas_provider.state import redis_documents, redis_log
+from canvas_provider.state import redis_documents, redis_log, redis_scripts
 from canvas_provider.state.shared import SharedState
 from tests.support.redis_proxy import RedisProxy, proxy_to
 from tests.support.redis_server import RedisServer
@@ -95,7 +96,7 @@ async def test_a_commit_whose_answer_was_lost_is_sent_again_and_done_once(
 ) -> None:
     state = await SharedState.open(far, "board")
     await state.update(count)
-    proxy.loses_answer_to = redis_log.COMMIT.sha.encode()
+    proxy.loses_answer_to = redis_scripts.COMMIT.sha.encode()
     await state.update(count)
     assert proxy.answers_lost == 1
     assert await held(near, "board") == (2, {"n": 2})
@@ -110,7 +111,7 @@ async def test_one_that_others_have_built_upon_meanwhile_is_recognised_too(
     async def others(seconds: float) -> None:
         await commit(near, "board", 2, {"n": 3}, [{"op": "replace", "path": "/n", "value": 3}])
 
-    proxy.loses_answer_to = redis_log.COMMIT.sha.encode()
+    proxy.loses_answer_to = redis_scripts.COMMIT.sha.encode()
     monkeypatch.setattr(asyncio, "sleep", others)
     await commit(far, "board", 1, {"n": 2}, [{"op": "replace", "path": "/n", "value": 2}])
     assert proxy.answers_lost == 1
@@ -150,6 +151,10 @@ async def test_a_server_that_is_paused_is_told_of_and_everything_heals(
         await state.update(count)
     assert (state.revision, state.document) == (1, {"n": 1})
     await watch.until(lambda state: not state.online)
+    for _ in range(3):
+        # What is not sent cannot come there late.
+        with pytest.raises(StoreError, match="nothing was sent"):
+            await state.update(count)
     server.resume()
     await watch.until(lambda state: state.online)
     # It had the commit already, and nobody could know.
@@ -395,3 +400,39 @@ def test_both_keys_of_a_document_are_in_one_slot_of_a_cluster() -> None:
     assert redis_log.name_keys("p", "a}b").log == "p:{a%7Db}:log"
     assert redis_log.name_keys("p", "").log == "p:{%}:log"
     assert step(0).number == 1
+
+
+async def test_nothing_acknowledged_is_lost_by_a_server_that_is_killed_while_it_commits(
+    server: RedisServer, near: RedisStore
+) -> None:
+    """With `appendfsync always`. Each kill comes somewhere within a commit."""
+    source = random.Random(7)
+    state = await SharedState.open(near, "board", initial=lambda: {"log": []})
+    watch = Watch(state)
+    acknowledged = 0
+    for _ in range(5):
+        last = acknowledged + source.randrange(5, 30)
+        adding = asyncio.create_task(add_until_refused(state))
+        await watch.until(lambda state, last=last: state.revision >= last)  # type: ignore[misc]
+        server.kill()
+        acknowledged = await adding
+        server.start()
+        await watch.until(lambda state: state.online)
+        other = RedisStore(server.url)
+        stored = await other.load("board")
+        await other.aclose()
+        assert stored is not None
+        document: Any = stored.document
+        # The one that was refused may have been done.
+        assert stored.revision in (acknowledged, acknowledged + 1)
+        assert document["log"] == list(range(stored.revision))
+        await watch.until(lambda state, there=stored.revision: state.revision == there)  # type: ignore[misc]
+
+
+async def add_until_refused(state: SharedState[Any]) -> int:
+    """Return the last revision that was acknowledged."""
+    while True:
+        try:
+            await state.update(lambda draft: draft["log"].append(len(draft["log"])))
+        except StoreError:
+            return state.revision
