@@ -121,8 +121,9 @@ class RedisLine:
 
     async def aclose(self) -> None:
         """Close every connection."""
-        # Named so since redis-py 5.0.1, on the pool.
         await self._pool.disconnect()
+        # What redis-py has closed without waiting is closed in the next step of the loop.
+        await asyncio.sleep(0)
 
 
 class RedisFollower:
@@ -186,7 +187,7 @@ class RedisFollower:
                 logger.debug("The line to the store's server is lost: %s", type(error).__name__)
             finally:
                 with contextlib.suppress(RedisError, OSError):
-                    await connection.disconnect(nowait=True)
+                    await connection.disconnect()
             self._on_line(False)
             if loop.time() - begun > LAST_DELAY:
                 delay = FIRST_DELAY

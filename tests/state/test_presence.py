@@ -85,6 +85,7 @@ async def test_other_processes_come_and_leave_and_are_forgotten_when_they_die(
     dying.kill()
     await dying.communicate()
     await until(state, lambda presence: presence == Presence(1, ("ann",)))
+    await state.aclose()
 
 
 async def test_panels_of_one_process_are_counted_and_their_names_told_once() -> None:

@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from redis.asyncio import Redis
@@ -54,6 +54,7 @@ async def near(server: RedisServer) -> AsyncIterator[RedisStore]:
     store = RedisStore(server.url)
     async with asyncio.timeout(20):
         yield store
+        await Watch.close_all()
     await store.aclose()
 
 
@@ -62,6 +63,7 @@ async def far(proxy: RedisProxy) -> AsyncIterator[RedisStore]:
     store = RedisStore(proxy.url)
     async with asyncio.timeout(20):
         yield store
+        await Watch.close_all()
     await store.aclose()
 
 
@@ -78,8 +80,17 @@ def count(draft: Any) -> None:
 class Watch:
     """What a page would see of a state."""
 
+    states: ClassVar[list[SharedState[Any]]] = []
+    """To be closed before their store is, as ever."""
+
+    @classmethod
+    async def close_all(cls) -> None:
+        while cls.states:
+            await cls.states.pop().aclose()
+
     def __init__(self, state: SharedState[Any]) -> None:
         self._state = state
+        self.states.append(state)
         self._news = asyncio.Event()
         state.subscribe(lambda revision: self._news.set())
         state.subscribe_surroundings(self._news.set)
@@ -112,8 +123,9 @@ async def test_one_that_others_have_built_upon_meanwhile_is_recognised_too(
         await commit(near, "board", 2, {"n": 3}, [{"op": "replace", "path": "/n", "value": 3}])
 
     proxy.loses_answer_to = redis_scripts.COMMIT.sha.encode()
-    monkeypatch.setattr(asyncio, "sleep", others)
-    await commit(far, "board", 1, {"n": 2}, [{"op": "replace", "path": "/n", "value": 2}])
+    with monkeypatch.context() as patched:
+        patched.setattr(asyncio, "sleep", others)
+        await commit(far, "board", 1, {"n": 2}, [{"op": "replace", "path": "/n", "value": 2}])
     assert proxy.answers_lost == 1
     assert not far.is_current("board", 2)
     assert await held(far, "board") == (3, {"n": 3})
@@ -342,6 +354,7 @@ async def test_no_log_error_or_repr_shows_the_url(
                 await state.update(count)
     finally:
         server.kill()
+        await Watch.close_all()
         await store.aclose()
         await bad.aclose()
     with pytest.raises(ValueError, match="no URL") as broken:
@@ -374,7 +387,7 @@ async def test_a_user_who_may_do_what_the_guide_says_needs_no_more(
             pass
         with pytest.raises(StoreError, match="NOPERM|NoPermission"):
             await outside.load("board")
-        await state.aclose()
+        await Watch.close_all()
         await store.aclose()
         assert await redis.zcard(present) == 0
         await outside.aclose()
