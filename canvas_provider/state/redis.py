@@ -263,6 +263,9 @@ async def end(task: "asyncio.Future[Any]") -> None:
     while not task.done():
         task.cancel()
         await asyncio.wait([task], timeout=0.05)
+    if not task.cancelled():
+        # Nobody waits for what it ended with any more.
+        task.exception()
 
 
 def _is_refusal(error: Exception) -> bool:
