@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, SupportsIndex
 
 from canvas_provider.state.draft import detached, stand_in
-from canvas_provider.state.recording import Element, Link, is_node
+from canvas_provider.state.node import Element, Link, is_node
 
 __all__ = ["ListClosed", "ListDraft", "ListNode", "ListView", "new_list"]
 
@@ -70,7 +70,6 @@ class ListNode(list[Any]):
             return list.__iter__(self)
         if self.__draft_live__:
             link = self.__draft_link__.recording.link(self)
-            link.walked = True
             drafts: Iterator[Any] = item.iterate(self, link)
             return drafts
         return self._iterate_views(item.view)

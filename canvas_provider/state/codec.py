@@ -13,7 +13,7 @@ from pydantic_core import PydanticSerializationError
 
 from canvas_provider.errors import InvalidState, NotJSON, StateError, UnfitDocument
 from canvas_provider.state.json import ensure_json, escape, refuse
-from canvas_provider.state.recording import is_node, plain
+from canvas_provider.state.node import is_node, plain
 from canvas_provider.state.store import PUT_RIGHT
 from canvas_provider.types import JSONValue
 

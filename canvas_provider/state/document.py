@@ -9,9 +9,10 @@ from typing import Any
 
 from canvas_provider.errors import ChangeInProgress, InvalidState, StateError
 from canvas_provider.state.json import MAX_DEPTH, check_nesting, equal, refuse
+from canvas_provider.state.node import Link, is_node
 from canvas_provider.state.patch import Operation, Patching, diff
 from canvas_provider.state.recheck import still_fits
-from canvas_provider.state.recording import Link, Prepared, Recording, is_node
+from canvas_provider.state.recording import Prepared, Recording
 from canvas_provider.state.shape import PLAIN, Shape
 from canvas_provider.types import JSONValue
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from canvas_provider.errors import DraftClosed
-from canvas_provider.state.recording import is_node
+from canvas_provider.state.node import is_node
 
 __all__ = ["detached", "refuse_use", "refuse_write", "specialise", "stand_in"]
 

@@ -16,7 +16,8 @@ from canvas_provider.state.json import ensure_json, escape
 from canvas_provider.state.kinds import MappingKind
 from canvas_provider.state.modelfield import own_storage
 from canvas_provider.state.modelnode import Classes
-from canvas_provider.state.recording import Draft, Element, Link, Log, Recording, is_node, plain
+from canvas_provider.state.node import Draft, Element, Link, Log, is_node, plain
+from canvas_provider.state.recording import Recording
 from canvas_provider.state.shape import PLAIN, Shape, place_of
 from canvas_provider.state.typed import TypedShape, keep, merge
 from canvas_provider.types import MISSING, JSONValue

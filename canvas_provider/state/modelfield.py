@@ -9,7 +9,7 @@ gives a copy whose writes are writes to the node.
 from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
-from canvas_provider.state.recording import Element, is_node
+from canvas_provider.state.node import Element, is_node
 from canvas_provider.state.typed import is_frozen
 from canvas_provider.types import JSONValue
 

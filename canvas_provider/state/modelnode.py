@@ -8,18 +8,16 @@ at that object, not by `vars` nor by `object.__setattr__`: see `modelfield`.
 
 from abc import ABCMeta
 from collections.abc import Callable, Iterator
-from copy import deepcopy
-from functools import cached_property
 from types import GetSetDescriptorType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydantic import BaseModel
-from pydantic_core import PydanticUndefined
 
 from canvas_provider.errors import InvalidState
 from canvas_provider.state.draft import refuse_use, refuse_write
 from canvas_provider.state.modelfield import Attributes, HeldField, OpenField, own_storage
-from canvas_provider.state.recording import Element, Link, plain
+from canvas_provider.state.modelopen import openers, walker
+from canvas_provider.state.node import Link, plain
 from canvas_provider.state.typed import ScalarShape
 
 if TYPE_CHECKING:
@@ -215,10 +213,8 @@ class Classes:
         self.set_link: Callable[[Any, Link], None] = base.__dict__["__draft_link__"].__set__
         self.open_draft: Callable[[Any, Link], Any]
         self.open_view: Callable[[Any, Link | None], Any]
-        self.iterate: Callable[[Any, Link], Iterator[Any]]
-        self.open_draft, self.open_view, self.iterate = _openers(
-            shape, base, draft, view, self.set_link
-        )
+        self.open_draft, self.open_view = openers(shape, base, draft, view)
+        self.iterate: Callable[[Any, Link], Iterator[Any]] = walker(shape, base, draft)
 
 
 def _base_class(shape: "ModelShape") -> Any:
@@ -294,101 +290,3 @@ def _slots_of(model: type) -> set[str]:
         found = vars(cls).get("__slots__", ())
         slots.update((found,) if isinstance(found, str) else found)
     return slots
-
-
-def _openers(
-    shape: "ModelShape", base: Any, draft: Any, view: Any, set_link: Callable[[Any, Link], None]
-) -> tuple[
-    Callable[[Any, Link], Any],
-    Callable[[Any, Link | None], Any],
-    Callable[[Any, Link], Iterator[Any]],
-]:
-    """Return the functions that open JSON as a draft and as a view, and the items of a list."""
-    set_base: Callable[[Any, Any], None] = base.__dict__["__draft_base__"].__set__
-    set_dict: Callable[[Any, Any], None] = base.__dict__["__draft_dict__"].__set__
-    new = object.__new__
-    pick = _picker(shape)
-    # The document's own object serves as long as it holds the fields and nothing else.
-    count = len(shape.kind.stored) if _is_direct(shape) else -1
-    private = _private_maker(shape.model)
-
-    def open_draft(raw: Any, link: Link) -> Any:
-        node = new(draft)
-        set_dict(node, raw if len(raw) == count else pick(raw))
-        set_base(node, raw)
-        set_link(node, link)
-        link.note(node)
-        if private is not None:
-            private(node)
-        return node
-
-    def open_view(raw: Any, link: Link | None) -> Any:
-        node = new(view)
-        set_dict(node, raw if len(raw) == count else pick(raw))
-        set_base(node, raw)
-        if private is not None:
-            private(node)
-        return node
-
-    def iterate(items: Any, link: Link) -> Iterator[Any]:
-        # `open_draft` once more, in place: this loop is a search through a large list.
-        note, put = link.note, list.__setitem__
-        for place, raw in enumerate(list.__iter__(items)):
-            if type(raw) is not dict:
-                yield raw
-                continue
-            node = new(draft)
-            set_dict(node, raw if len(raw) == count else pick(raw))
-            set_base(node, raw)
-            set_link(node, link)
-            note(node)
-            if private is not None:
-                private(node)
-            put(items, place, node)
-            yield node
-
-    return open_draft, open_view, iterate
-
-
-def _is_direct(shape: "ModelShape") -> bool:
-    """Say whether JSON with just the fields can be the `__dict__` of a node as it is."""
-    if shape.open_ended or any(name != key for name, key in shape.kind.stored.items()):
-        return False
-    # A cached property writes to `__dict__`.
-    return not any(
-        isinstance(value, cached_property)
-        for cls in shape.model.__mro__
-        for value in vars(cls).values()
-    )
-
-
-def _picker(shape: "ModelShape") -> Callable[[Any], dict[str, Element]]:
-    """Return what makes a `__dict__` of JSON: the fields by name, and no keys beside them."""
-    stored = shape.kind.stored
-    if shape.open_ended:
-        names = {key: name for name, key in stored.items()}
-        return lambda raw: {names.get(key, key): item for key, item in raw.items()}
-    return lambda raw: {name: raw[key] for name, key in stored.items() if key in raw}
-
-
-def _private_maker(model: Any) -> Callable[[Any], None] | None:
-    """Return what gives a node its private attributes, if the model has any."""
-    attributes = getattr(model, "__private_attributes__", None)
-    if not attributes:
-        return None
-    set_private = BaseModel.__dict__["__pydantic_private__"].__set__
-
-    def give(node: Any) -> None:
-        set_private(
-            node,
-            {
-                name: attribute.default_factory()
-                if attribute.default_factory is not None
-                else deepcopy(attribute.default)
-                for name, attribute in attributes.items()
-                if attribute.default_factory is not None
-                or attribute.default is not PydanticUndefined
-            },
-        )
-
-    return give

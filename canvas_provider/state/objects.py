@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final, SupportsIndex
 
 from canvas_provider.state.draft import detached, stand_in
-from canvas_provider.state.recording import Element, is_node
+from canvas_provider.state.node import Element, is_node
 from canvas_provider.types import MISSING
 
 __all__ = ["DictClosed", "DictDraft", "DictNode", "DictView", "new_dict"]

@@ -9,81 +9,17 @@ into another is the same card, and one that is in two lists is in both. The docu
 after the commit they are apart.
 """
 
-from typing import Any, Final, NamedTuple, Protocol, TypeGuard
+from collections import deque
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
 from canvas_provider.errors import StateError
 from canvas_provider.state.difference import Difference, Inner, Operation
 from canvas_provider.state.json import MAX_DEPTH, equal, escape, refuse
+from canvas_provider.state.node import Draft, Element, Link, Log, is_node
 from canvas_provider.types import JSONValue
 
-__all__ = ["Draft", "Kind", "Link", "Log", "Prepared", "Recording", "is_node", "plain"]
-
-Element = Any
-"""What a node holds in one place: a scalar, a container of the document not opened yet, a node, or
-the decoded form of such a value."""
-
-
-class Draft(Protocol):
-    """A node: a `list`, `dict` or model. The names are such that no author's model has them."""
-
-    __draft_kind__: "Kind"
-    __draft_link__: "Link"
-    __draft_base__: JSONValue
-    """The container of the document that it stands for; `None` if it is new."""
-
-    __draft_shape__: Any
-    __draft_live__: bool | None
-    """Whether it may be written to; `None` when it cannot even be read."""
-    __draft_view__: type
-    __draft_closed__: type
-    """The classes that it gets when the change is committed, and when it is rolled back."""
-
-
-class Kind(Protocol):
-    """What the nodes of one class have in common."""
-
-    checks: bool
-    """Whether a node may have to be validated as a whole when something in it was written."""
-
-    def relink(self, node: Draft, link: "Link") -> None:
-        """Set `__draft_link__`."""
-
-    def recheck(self, node: Draft, key: Any, recording: "Recording") -> None:
-        """Mark `node` if the mutable value at `key` is another than it was."""
-
-    def render(self, node: Draft, recording: "Recording") -> JSONValue:
-        """Return the JSON of a new node."""
-
-    def settle(
-        self, node: Draft, log: "Log", recording: "Recording", found: Difference, path: str
-    ) -> JSONValue:
-        """Return the JSON of a written node, and add what turns its base into it."""
-
-    def describe_as(
-        self, node: Draft, old: JSONValue, recording: "Recording", found: Difference, path: str
-    ) -> None:
-        """Add what turns `old`, which is not its base, into `node`."""
-
-    def changed(self, node: Draft, log: "Log") -> "list[tuple[str | int, Element]]":
-        """Return key and element of what was written, the places of nested changes included."""
-
-    def check(self, node: Draft, log: "Log", document: JSONValue, path: str) -> JSONValue:
-        """Validate the JSON of `node`, and return its normal form: `document` itself if it is."""
-
-    def json_key(self, key: Any) -> Any:
-        """Return the key in the document."""
-
-    def refresh(self, node: Draft, document: JSONValue) -> None:
-        """Let a view show `document`, the normal form of what it holds."""
-
-    def is_intact(self, node: Any, log: "Log | None", recording: "Recording") -> bool:
-        """Say whether nothing was written to `node`, which has a base, past its own methods."""
-
-    def key_of(self, node: Draft, child: Draft) -> str | int | None:
-        """Return where `child` is."""
-
-    def plain(self, node: Draft) -> JSONValue:
-        """Return the JSON of a node in whatever state it is."""
+__all__ = ["Prepared", "Recording"]
 
 
 class Prepared(NamedTuple):
@@ -91,47 +27,6 @@ class Prepared(NamedTuple):
 
     document: JSONValue
     operations: list[Operation]
-
-
-class Link:
-    """What the children of one node know: their parent, and the recording."""
-
-    __slots__ = ("cells", "hints", "latest", "node", "note", "recording", "walked")
-
-    def __init__(
-        self, recording: "Recording", node: Draft | None = None, latest: Draft | None = None
-    ) -> None:
-        self.recording = recording
-        self.note = recording.nodes.append
-        """Registers a child; it must be called with each."""
-        self.node = node
-        """The parent; the first one, where there were several."""
-        self.latest = latest
-        """The parent that a child was put into last, if that is another."""
-        self.hints: dict[int, str | int] | None = None
-        """Where a child was when it was opened, by its id; to be checked."""
-        self.walked = False
-        """Whether children were opened in passing, without a hint."""
-        self.cells: dict[str, Any] | None = None
-        """Decoded values of a model that are no nodes, by field."""
-
-
-class Log:
-    """What was written to one node."""
-
-    __slots__ = ("keys", "kids", "length", "prefix", "suffix")
-
-    def __init__(self) -> None:
-        self.keys: dict[Any, None] = {}
-        """Keys, field names or indices that were assigned or deleted, in order."""
-        self.kids: dict[int, Draft] = {}
-        """Children that were written to, by id."""
-        self.prefix: int | None = None
-        """Of a list whose items have shifted: how many at its start have not."""
-        self.suffix = 0
-        """Of such a list: how many at its end are the old ones, though maybe elsewhere."""
-        self.length = 0
-        """Of such a list: how many items it has since."""
 
 
 class Recording:
@@ -320,13 +215,12 @@ class Recording:
 
     def freeze(self) -> None:
         """Make every node a view of what it holds now."""
-        for node in self.nodes:
-            _turn(node, node.__draft_view__)
+        # In C: after a search there are many.
+        deque(map(_turn, self.nodes, map(_view_of, self.nodes)), 0)
 
     def close(self) -> None:
         """Make every node unusable."""
-        for node in self.nodes:
-            _turn(node, node.__draft_closed__)
+        deque(map(_turn, self.nodes, map(_closed_of, self.nodes)), 0)
 
     def release(self) -> None:
         """Forget everything; no node is written to any more."""
@@ -344,18 +238,11 @@ class Recording:
         return id(value) in self._moved
 
 
-def plain(node: Draft) -> JSONValue:
-    """Return the JSON of a draft or view as it is now. Shares structure: treat it as frozen."""
-    return node.__draft_kind__.plain(node)
-
-
-def is_node(element: Element) -> TypeGuard[Draft]:
-    """Say whether `element` is a draft or a view of one."""
-    return hasattr(type(element), "__draft_kind__")
-
-
 _turn = object.__dict__["__class__"].__set__
 """Give a node another class. Models say that their class is the author's, so not by assignment."""
+
+_view_of = attrgetter("__draft_view__")
+_closed_of = attrgetter("__draft_closed__")
 
 _NOT_YET: Final[Any] = object()
 _UNDER_WAY: Final[Any] = object()

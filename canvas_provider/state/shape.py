@@ -27,9 +27,11 @@ from canvas_provider.errors import NotJSON, StateError, UnfitDocument
 from canvas_provider.state.arrays import ListClosed, ListDraft, ListView, new_list
 from canvas_provider.state.draft import refuse_use, specialise
 from canvas_provider.state.json import MAX_DEPTH, SCALARS, check_key, check_scalar, escape, refuse
-from canvas_provider.state.kinds import ListKind, ObjectKind
+from canvas_provider.state.kinds import ObjectKind
+from canvas_provider.state.listkind import ListKind
+from canvas_provider.state.node import Draft, Element, Link, is_node, plain
 from canvas_provider.state.objects import DictClosed, DictDraft, DictView, new_dict
-from canvas_provider.state.recording import Draft, Element, Link, Recording, is_node, plain
+from canvas_provider.state.recording import Recording
 from canvas_provider.state.store import PUT_RIGHT
 from canvas_provider.types import JSONValue
 
@@ -66,7 +68,7 @@ class Shape:
         for place, item in enumerate(list.__iter__(items)):
             if type(item) is dict or type(item) is list:
                 item = self.draft(item, link)
-                list.__setitem__(items, place, item)
+                link.walk(items, place, [item])
             yield item
 
     def accept(self, value: Any, parent: Draft, key: Any) -> Element:

@@ -9,10 +9,11 @@ from contextlib import suppress
 from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any
 
-from canvas_provider.state.recording import Element, is_node
+from canvas_provider.state.node import Element, is_node
 
 if TYPE_CHECKING:
-    from canvas_provider.state.recording import Log, Recording
+    from canvas_provider.state.node import Log
+    from canvas_provider.state.recording import Recording
 
 __all__ = ["is_intact"]
 
@@ -31,8 +32,9 @@ def is_intact(node: Any, log: "Log | None", recording: "Recording") -> bool:
 
 def _stands_still(node: Any, before: list[Any], log: "Log | None", recording: "Recording") -> bool:
     """Compare a list whose items have not shifted: in C, as long as few of them were opened."""
-    expected = before.copy()
     link = recording.links.get(id(node))
+    walked = None if link is None else link.walked
+    expected = (before if walked is None else walked).copy()
     hints: Any = {} if link is None or link.hints is None else link.hints
     for child_id, place in hints.items():
         held = list.__getitem__(node, place)
@@ -40,8 +42,12 @@ def _stands_still(node: Any, before: list[Any], log: "Log | None", recording: "R
             expected[place] = held
     for place in () if log is None else log.keys:
         expected[place] = list.__getitem__(node, place)
+    if walked is not None:
+        # Nodes stand each for its own item, also where they are equal.
+        if all(map(is_, list.__iter__(node), expected)):
+            return True
     # Items that are the same object are never asked whether they are equal.
-    if (link is None or not link.walked) and list.__eq__(node, expected):
+    elif list.__eq__(node, expected):
         return True
     return _is_same([*list.__iter__(node)], expected)
 

@@ -18,9 +18,10 @@ from canvas_provider.state.arrays import ListClosed, ListDraft, ListView, new_li
 from canvas_provider.state.codec import Codec, misfit
 from canvas_provider.state.draft import specialise
 from canvas_provider.state.json import SCALARS, check_scalar, equal
-from canvas_provider.state.kinds import ListKind, ObjectKind
+from canvas_provider.state.kinds import ObjectKind
+from canvas_provider.state.listkind import ListKind
+from canvas_provider.state.node import Draft, Element, Link, Log, is_node, plain
 from canvas_provider.state.objects import DictClosed, DictDraft, DictView, new_dict
-from canvas_provider.state.recording import Draft, Element, Link, Log, is_node, plain
 from canvas_provider.state.shape import Shape, create_value, fresh, own_node, place_of
 from canvas_provider.types import JSONValue
 

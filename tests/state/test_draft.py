@@ -12,8 +12,8 @@ import pytest
 from canvas_provider.errors import ChangeInProgress, DraftClosed, NotJSON
 from canvas_provider.state.document import Document
 from canvas_provider.state.json import MAX_DEPTH, ensure_json, equal
+from canvas_provider.state.node import is_node, plain
 from canvas_provider.state.patch import apply
-from canvas_provider.state.recording import is_node, plain
 from tests.support.changes import commit
 
 SCALARS = [None, True, False, 0, 1, 2.5, "a", "b", "~/x", ""]

@@ -29,8 +29,8 @@ from typing_extensions import TypedDict
 from canvas_provider.errors import DraftClosed, InvalidState, NotJSON, StateError
 from canvas_provider.state.document import Document
 from canvas_provider.state.json import equal
+from canvas_provider.state.node import plain
 from canvas_provider.state.patch import apply
-from canvas_provider.state.recording import plain
 from canvas_provider.state.shape import shape_of
 from tests.support.changes import commit
 

@@ -27,6 +27,47 @@ class Days(BaseModel):
     days: list[date] = [date(2026, 1, 2), date(2026, 1, 1)]
 
 
+class Like(BaseModel):
+    name: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Like)
+
+
+class Likes(BaseModel):
+    items: list[Like] = [Like(name="first"), Like(name="second"), Like(name="third")]
+
+
+async def test_c_code_cannot_reorder_items_that_were_walked_and_call_themselves_equal() -> None:
+    state = await SharedState.open(MemoryStore(), "likes", Likes)
+
+    def reorder(board: Likes) -> None:
+        found = next(item for item in board.items if item.name == "second")
+        found.name = "changed"
+        list.reverse(board.items)
+
+    with pytest.raises(StateError, match="past its own methods"):
+        await state.update(reorder)
+    assert state.revision == 0
+
+
+async def test_what_is_written_to_items_found_by_a_walk_is_written_to_them_alone() -> None:
+    state = await SharedState.open(MemoryStore(), "likes", Likes)
+
+    def write(board: Likes) -> None:
+        names = []
+        for item in board.items:
+            names.append(item.name)
+            if item.name == "second":
+                board.items.append(Like(name="fourth"))
+                item.name = "changed"
+        assert names == ["first", "second", "third", "fourth"]
+
+    await state.update(write)
+    names = ["first", "changed", "third", "fourth"]
+    assert state.document == {"items": [{"name": name} for name in names]}
+
+
 async def test_c_code_cannot_reorder_decoded_items_unseen() -> None:
     state = await SharedState.open(MemoryStore(), "days", Days)
     with pytest.raises(StateError, match="past its own methods"):
