@@ -31,9 +31,10 @@ EXIT_GRACE: Final = 1.0
 
 def main(argv: list[str]) -> None:
     """Run the extension that `argv[0]` names, with `argv` as its `sys.argv`."""
-    claim_stdio()
     if "SESSION_ID" in os.environ:
         end_with_peer()
+    else:
+        claim_stdio()
     if not argv:
         _refuse("name the extension: python -P -m canvas_provider.boot EXTENSION_FILE")
     path = os.path.abspath(argv[0])

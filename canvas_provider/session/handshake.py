@@ -19,7 +19,7 @@ from canvas_provider.errors import DeclarationError, JoinError
 from canvas_provider.protocol.names import Method
 from canvas_provider.types import JSONObject
 from canvas_provider.wire.connection import Connection
-from canvas_provider.wire.stdio import Pipes, claim_stdio, outlive_peer, write_all
+from canvas_provider.wire.stdio import Pipes, claim_stdio, write_all
 
 if TYPE_CHECKING:
     from canvas_provider.protocol.copilot import SessionResumeParams
@@ -106,8 +106,6 @@ def begin_on_stdio(canvases: Sequence[Canvas], options: "JoinOptions") -> tuple[
     settings = Settings.from_environment()
     handshake = Handshake.begin(canvases, contributions, session_id=session_id, settings=settings)
     pipes = claim_stdio()
-    # From here on it is ours to end in good order.
-    outlive_peer()
     try:
         write_all(pipes.write_fd, handshake.connection.data_to_send())
     except BrokenPipeError:

@@ -16,7 +16,7 @@ import sys
 from io import TextIOWrapper
 from typing import Final, NamedTuple
 
-__all__ = ["Pipes", "claim_stdio", "end_with_peer", "outlive_peer", "write_all"]
+__all__ = ["Pipes", "claim_stdio", "end_with_peer", "write_all"]
 
 STDIN: Final = 0
 STDOUT: Final = 1
@@ -38,9 +38,10 @@ def claim_stdio() -> Pipes:
     """Take descriptors 0 and 1 for the protocol; call it before any code that might print.
 
     Afterwards `sys.stdin` is at its end, and `sys.stdout` writes to stderr, line by line. A second
-    call changes nothing and returns the same pipes.
+    call returns the same pipes. Whoever calls it has to look for the end of the wire.
     """
-    global _claimed
+    global _claimed, _ends_with_peer
+    _ends_with_peer = False
     if _claimed is None:
         _claimed = _claim()
     return _claimed
@@ -51,21 +52,16 @@ _ends_with_peer = False
 
 
 def end_with_peer() -> None:
-    """From now on, and until `outlive_peer`, end at once when the other side closes the wire.
+    """End at once when the other side closes the wire, until somebody claims it.
 
     While an author's file is imported, which may take for ever, nobody else looks at the wire.
     """
     global _ends_with_peer
+    pipes = claim_stdio()
     _ends_with_peer = True
     if hasattr(select, "poll"):  # not on Windows
         # Not by `threading`, which is not loaded yet.
-        _thread.start_new_thread(_wait_for_hangup, (claim_stdio().read_fd,))
-
-
-def outlive_peer() -> None:
-    """Leave it to somebody else to end the process, in good order."""
-    global _ends_with_peer
-    _ends_with_peer = False
+        _thread.start_new_thread(_wait_for_hangup, (pipes.read_fd,))
 
 
 def _wait_for_hangup(fd: int) -> None:
