@@ -48,7 +48,8 @@ half."""
 
 _CODES: Final = re.compile(
     r"\b(OOM|OutOfMemory|MISCONF|READONLY|ReadOnly|WRONGTYPE|NOPERM|NoPermission|NOAUTH|MOVED|"
-    r"Moved|CROSSSLOT|CLUSTERDOWN|MASTERDOWN|NOREPLICAS|BUSY|Authentication|WRONGPASS)"
+    r"Moved|CROSSSLOT|CLUSTERDOWN|MASTERDOWN|NOREPLICAS|BUSY|Authentication|WRONGPASS|"
+    r"CERTIFICATE_VERIFY_FAILED)"
 )
 
 
@@ -61,7 +62,7 @@ class Reply(NamedTuple):
 
 
 def _create_pool(kind: type[ConnectionPool], url: str, **settings: Any) -> ConnectionPool:
-    return kind.from_url(
+    pool: ConnectionPool = kind.from_url(
         url,
         retry=Retry(NoBackoff(), 0),
         socket_connect_timeout=TIMEOUT,
@@ -71,6 +72,7 @@ def _create_pool(kind: type[ConnectionPool], url: str, **settings: Any) -> Conne
         protocol=2,
         **settings,
     )
+    return pool
 
 
 class RedisLine:
@@ -103,7 +105,8 @@ class RedisLine:
                 if pause is None or _is_refusal(error):
                     raise _unreachable(error) from None
                 await asyncio.sleep(pause * (0.5 + random.random() / 2))
-            except RedisError as error:
+            except (RedisError, ValueError) as error:
+                # redis-py leaves some of what is no Redis at all to `int`.
                 raise _refused(error) from None
         raise AssertionError("the last attempt ends it")
 
@@ -142,7 +145,9 @@ class RedisFollower:
         on_message: Callable[[str, bytes], None],
         on_line: Callable[[bool], None],
     ) -> None:
-        pool: Any = _create_pool(ConnectionPool, url, socket_timeout=None)
+        pool: Any = _create_pool(ConnectionPool, url)
+        # Silence is no error here, whatever the URL says of answers.
+        pool.connection_kwargs["socket_timeout"] = None
         self._make_connection: Callable[[], Any] = pool.make_connection
         self._on_ready = on_ready
         self._on_message = on_message
@@ -183,7 +188,7 @@ class RedisFollower:
             try:
                 await _connect(connection)
                 await self._listen(connection)
-            except (RedisError, OSError) as error:
+            except (RedisError, OSError, ValueError) as error:
                 logger.debug("The line to the store's server is lost: %s", type(error).__name__)
             finally:
                 with contextlib.suppress(RedisError, OSError):

@@ -24,7 +24,8 @@ class Script:
         object.__setattr__(self, "sha", digest)
 
 
-# Whatever can fail is asked before anything is written. Numbers come and go as text: Lua would
+# Whatever can fail is asked before anything is written, and what needs memory is written first: a
+# server asks only there whether it has any. Numbers come and go as text: Lua would
 # write large ones with an exponent.
 COMMIT: Final = Script("""
 local format, expected, onto, stamp, entry, snapshot = unpack(ARGV, 1, 6)
@@ -42,9 +43,9 @@ end
 if ahead ~= 0 or (onto ~= '' and found[2] and found[2] ~= onto) then
     return {'conflict', revision, (ahead > 0 and not there) and '1' or '0'}
 end
-if not found[1] then redis.call('DEL', KEYS[2]) end
 local base, size, total = found[3] or '0', found[4] or '0', tonumber(found[5] or '0') + #entry
 redis.call('RPUSH', KEYS[2], entry)
+if not found[1] then redis.call('LTRIM', KEYS[2], -1, -1) end
 if snapshot ~= '' then
     local entries = redis.call('LRANGE', KEYS[2], -tonumber(keep), -1)
     local kept, left = 0, tonumber(spare)

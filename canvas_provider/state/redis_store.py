@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from canvas_provider.state.history import Revision
 from canvas_provider.state.store import Stored
@@ -25,8 +25,18 @@ __all__ = ["RedisStore"]
 
 SCHEMES: Final = ("redis", "rediss", "unix")
 
-OURS: Final = frozenset({"protocol", "decode_responses", "encoding", "encoding_errors"})
-"""Parameters of redis-py that are no matter of the URL here."""
+PARAMETERS: Final = frozenset({"db", "username", "password", "client_name"})
+TIMEOUTS: Final = frozenset({"socket_timeout", "socket_connect_timeout"})
+"""Parameters of redis-py that a URL may have. The others are decided here, or are none."""
+
+TLS_PARAMETERS: Final = frozenset(
+    f"ssl_{name}"
+    for name in (
+        "keyfile", "certfile", "password", "cert_reqs", "ca_certs", "ca_path", "ca_data",
+        "check_hostname", "ciphers",
+    )
+)  # fmt: skip
+"""Those that `rediss://` may have, too."""
 
 
 class RedisStore:
@@ -37,8 +47,8 @@ class RedisStore:
 
     Args:
         url: `redis://USER:PASSWORD@HOST:PORT/DATABASE`; `rediss://` for TLS; `unix://PATH`.
-            Certificates and the like are parameters as in redis-py, `?ssl_ca_certs=PATH`. It never
-            reaches a log, a message or a `repr`.
+            Certificates and time-outs are parameters as in redis-py, `?ssl_ca_certs=PATH`. It
+            never reaches a log, a message or a `repr`.
         prefix: begins every key on the server, and every channel.
         expire_after: seconds after its latest commit for which a document is kept; None: for good.
 
@@ -139,11 +149,31 @@ def _check_url(url: str) -> None:
     try:
         parts = urlsplit(url)
         is_good = parts.scheme in SCHEMES and (parts.port is None or parts.port > 0)
-        is_good = is_good and OURS.isdisjoint(parse_qs(parts.query))
+        is_good = is_good and _is_database(parts) and _are_parameters(parts)
     except (ValueError, AttributeError, TypeError):
         is_good = False
     if not is_good:
         raise ValueError(
-            "that is no URL of a Redis server: write redis://HOST:PORT/DATABASE, with rediss:// "
-            "for TLS, and quote special characters in a password (urllib.parse.quote)"
+            "that is no URL of a Redis server: write redis://HOST:PORT/DATABASE, the database as a "
+            "number, with rediss:// for TLS; quote special characters in a password "
+            "(urllib.parse.quote); the parameters that may follow are in the guide"
         )
+
+
+def _is_database(parts: SplitResult) -> bool:
+    """Say whether the path is what its scheme wants; redis-py takes any word for database 0."""
+    name = parts.path.removeprefix("/")
+    return bool(name) if parts.scheme == "unix" else not name or name.isdecimal()
+
+
+def _are_parameters(parts: SplitResult) -> bool:
+    """Say whether redis-py will take the parameters, which it asks only when it connects."""
+    given = parse_qs(parts.query)
+    allowed = PARAMETERS | TIMEOUTS | (TLS_PARAMETERS if parts.scheme == "rediss" else frozenset())
+    databases = given.get("db", ())
+    seconds = [float(value) for name in TIMEOUTS for value in given.get(name, ())]
+    return (
+        allowed.issuperset(given)
+        and all(value.isdecimal() for value in databases)
+        and all(value > 0 for value in seconds)
+    )

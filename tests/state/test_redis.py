@@ -4,6 +4,7 @@ import asyncio
 import logging
 import random
 import re
+import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +19,7 @@ from canvas_provider.state import redis_documents, redis_log, redis_scripts
 from canvas_provider.state.shared import SharedState
 from tests.support.redis_proxy import RedisProxy, proxy_to
 from tests.support.redis_server import RedisServer
-from tests.support.require import ROOT
+from tests.support.require import ROOT, require_openssl
 from tests.support.stores import commit, held, step
 
 KEYS = redis_log.name_keys("canvas", "board")
@@ -293,8 +294,113 @@ async def test_a_server_that_refuses_says_why_and_nothing_changes(
     await redis.config_set("maxmemory", "1")
     with pytest.raises(StoreError, match="OOM|OutOfMemory"):
         await commit(near, "board", 1, {"n": 2}, [{"op": "replace", "path": "/n", "value": 2}])
+    with pytest.raises(StoreError, match="OOM|OutOfMemory"):
+        await commit(near, "new", 0, {"n": 1})
     await redis.config_set("maxmemory", "0")
     assert await held(near, "board") == (1, {"n": 1})
+    assert await held(near, "new") is None
+
+
+async def test_what_is_no_redis_at_all_is_refused_until_there_is_one(server: RedisServer) -> None:
+    async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(4096)
+        # A length that is no number, which redis-py does not expect.
+        writer.write(b"*hunter2\r\n")
+        met.set()
+        await reader.read()
+        writer.close()
+
+    met = asyncio.Event()
+    server.kill()
+    other = await asyncio.start_server(babble, "127.0.0.1", server.port)
+    store, heard = RedisStore(server.url), asyncio.Event()
+    async with asyncio.timeout(10):
+        with pytest.raises(StoreError, match="refused: ValueError$"):
+            await store.load("board")
+        stop = store.watch("board", heard.set)
+        while store.is_reachable():
+            met.clear()
+            await met.wait()
+        other.close()
+        await other.wait_closed()
+        server.start()
+        await heard.wait()
+        assert store.is_reachable()
+        stop()
+        await store.aclose()
+
+
+async def test_the_time_out_of_the_url_is_for_answers_and_not_for_silence(
+    server: RedisServer,
+) -> None:
+    line_was: list[bool] = []
+    heard = asyncio.Event()
+
+    def hear(is_there: bool) -> None:
+        line_was.append(is_there)
+        heard.set()
+
+    follower = line.RedisFollower(
+        # Less than the silence before a listener asks for a sign of life.
+        f"{server.url}?socket_timeout=0.03",
+        on_ready=lambda channel: None,
+        on_message=lambda channel, data: None,
+        on_line=hear,
+    )
+    follower.follow("news")
+    async with asyncio.timeout(10):
+        while len(line_was) < 3:
+            heard.clear()
+            await heard.wait()
+        await follower.aclose()
+    assert line_was == [True] * 3
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, Path]:
+    """A key and a certificate that nobody else has signed."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        [
+            require_openssl(), "req", "-x509", "-newkey", "ec", "-pkeyopt",
+            "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=localhost",
+            "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate,
+        ],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    return key, certificate
+
+
+async def test_a_line_can_be_encrypted_and_a_certificate_of_nobody_is_refused(
+    tmp_path: Path, certificate: tuple[Path, Path]
+) -> None:
+    folder = tmp_path / "encrypted"
+    folder.mkdir()
+    server = RedisServer(
+        folder, "--requirepass", "hunter2", "--tls-auth-clients", "no",
+        "--tls-key-file", str(certificate[0]), "--tls-cert-file", str(certificate[1]),
+        encrypted=True,
+    ).start()  # fmt: skip
+    url = server.url.replace("//", "//:hunter2@")
+    stranger = RedisStore(url)
+    store, another = (RedisStore(f"{url}?ssl_ca_certs={certificate[1]}") for _ in range(2))
+    try:
+        async with asyncio.timeout(10):
+            with pytest.raises(StoreError, match="refused: CERTIFICATE_VERIFY_FAILED"):
+                await stranger.load("board")
+            state = await SharedState.open(store, "board")
+            watch = Watch(state)
+            await state.update(count)
+            await commit(
+                another, "board", 1, {"n": 2}, [{"op": "replace", "path": "/n", "value": 2}]
+            )
+            await watch.until(lambda state: state.revision == 2)
+    finally:
+        await Watch.close_all()
+        for opened in (another, store, stranger):
+            await opened.aclose()
+        server.kill()
 
 
 async def test_documents_expire_after_their_latest_commit_if_they_are_to(
@@ -394,8 +500,13 @@ async def test_a_user_who_may_do_what_the_guide_says_needs_no_more(
 
 
 @pytest.mark.parametrize(
-    "url", ["", "http://x", "localhost:6379", "redis://h:port", "redis://h?protocol=3"]
-)
+    "url",
+    [
+        "", "http://x", "localhost:6379", "redis://h:port", "redis://h?protocol=3", "redis://h/name",
+        "redis://h?db=x", "redis://h?retry=3", "redis://h?ssl_ca_certs=ca", "unix://",
+        "redis://h?socket_timeout=soon", "redis://h?socket_timeout=0", "redis://h?max_connections=1",
+    ],
+)  # fmt: skip
 def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="no URL of a Redis server"):
         RedisStore(url)

@@ -27,23 +27,30 @@ def free_port() -> int:
 
 
 class RedisServer:
-    """One server, whose files are in `folder`; it keeps its port when it is started again."""
+    """One server, whose files are in `folder`; it keeps its port when it is started again.
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    `encrypted`: it speaks nothing but TLS, with the certificate that the options name.
+    """
+
+    def __init__(self, folder: Path, *options: str, encrypted: bool = False) -> None:
         self.folder = folder
         self.port = free_port()
         self._options = options
+        self._encrypted = encrypted
         self._process: subprocess.Popen[str] | None = None
 
     @property
     def url(self) -> str:
-        return f"redis://127.0.0.1:{self.port}/0"
+        return f"{'rediss' if self._encrypted else 'redis'}://127.0.0.1:{self.port}/0"
 
     def start(self) -> "RedisServer":
         """Start it, and return when it takes connections."""
         binary = require_redis()
         for _ in range(5):
-            command = [binary, "--port", str(self.port), "--bind", "127.0.0.1"]
+            ports = ["--port", str(self.port)]
+            if self._encrypted:
+                ports = ["--port", "0", "--tls-port", str(self.port)]
+            command = [binary, *ports, "--bind", "127.0.0.1"]
             command += ["--dir", str(self.folder), "--save", "", *self._options]
             self._process = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True

@@ -51,6 +51,13 @@ def require_redis() -> str:
     _missing("no redis-server on PATH: apt-get install redis-server")
 
 
+def require_openssl() -> str:
+    """Return the path of `openssl`, which makes certificates."""
+    if (path := shutil.which("openssl")) is not None:
+        return path
+    _missing("no openssl on PATH: apt-get install openssl")
+
+
 def require_copilot_cli() -> Path:
     """Return the Copilot CLI."""
     for folder in ([Path(NPM)] if NPM else []) + [ROOT / ".tools"]:
