@@ -93,12 +93,12 @@ class CanvasContext(Generic[S]):
         "_bound",
         "_ended",
         "_expected_revision",
+        "_handle",
         "_instance",
         "_waiting",
         "action_name",
         "author",
         "input",
-        "instance",
         "others",
         "reopened",
     )
@@ -128,11 +128,20 @@ class CanvasContext(Generic[S]):
         """The action's name; None in `on_open`, `on_close` and `lifespan`."""
         self.reopened = reopened
         """True in `on_open` when this is a focus, a reload or a resume, not the first open."""
-        self.instance = InstanceHandle(instance, opening=opening)
+        self._handle: InstanceHandle | None = (
+            InstanceHandle(instance, opening=True) if opening else None
+        )
 
     def __repr__(self) -> str:
         where = f"{self.canvas_id!r}, {self.instance_id!r}"
         return f"<CanvasContext {where}, action {self.action_name!r}>"
+
+    @property
+    def instance(self) -> InstanceHandle:
+        """The panel: its title and status, and how to change them."""
+        if self._handle is None:
+            self._handle = InstanceHandle(self._instance)
+        return self._handle
 
     @property
     def instance_id(self) -> str:

@@ -58,7 +58,10 @@ async def run_plan(
         shared = context.state
 
         async def attempt(draft: Any) -> Any:
-            result = to_result(await _call(plan, checked, context, workers, draft))
+            if plan.is_async:
+                result = to_result(await plan.call(checked, context, draft))
+            else:
+                result = to_result(await _call(plan, checked, context, workers, draft))
             if context.ended:
                 # Out of time, and it has swallowed its cancellation: nothing is committed.
                 raise asyncio.CancelledError

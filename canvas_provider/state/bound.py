@@ -91,12 +91,10 @@ class BoundState(Generic[S]):
     async def update(self, fn: Callable[[S], Any], *, expected_revision: int | None = None) -> Any:
         """Call `fn(draft)` within a change: see `SharedState.update`."""
         self._check_running()
-        return await self._state.update(
-            fn,
-            author=self._author,
-            action=self._action,
-            expected_revision=self._take_expected(expected_revision),
-        )
+        expected = self._take_expected(expected_revision)
+        # Not by way of `SharedState.update`: nearly every action comes through here.
+        result, _ = await self._hold.run_with_draft(fn, self._author, self._action, expected)
+        return result
 
     def history(self) -> list[Revision]:
         """See `SharedState.history`."""

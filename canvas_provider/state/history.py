@@ -77,20 +77,20 @@ class History:
     def add(self, revision: Revision) -> None:
         """Keep `revision`, and let go of the oldest ones beyond the bounds."""
         size = 0
-        for operations in (revision.ops, revision.inverse):
-            for operation in operations:
-                size += OPERATION_SIZE
-                value = operation.get("value")
-                if type(value) is str:
-                    size += len(value)
-                elif type(value) not in _SMALL:
-                    size += _size_of(value, MAX_SIZE - size)
-        self._revisions.append(revision)
-        self._sizes.append(size)
+        for operation in (*revision.ops, *revision.inverse):
+            size += OPERATION_SIZE
+            value = operation.get("value")
+            if type(value) is str:
+                size += len(value)
+            elif type(value) not in _SMALL:
+                size += _size_of(value, MAX_SIZE - size)
+        revisions, sizes = self._revisions, self._sizes
+        revisions.append(revision)
+        sizes.append(size)
         self._size += size
-        while len(self._revisions) > MAX_REVISIONS or self._size > MAX_SIZE:
-            self._revisions.popleft()
-            self._size -= self._sizes.popleft()
+        while len(revisions) > MAX_REVISIONS or self._size > MAX_SIZE:
+            revisions.popleft()
+            self._size -= sizes.popleft()
 
     def clear(self) -> None:
         """Forget everything: what comes now does not follow from it."""

@@ -1,6 +1,6 @@
 """One user's hold on a live document, which may end while others go on: its way to change it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from canvas_provider.errors import RevisionConflict, StateClosed
@@ -32,12 +32,9 @@ class Hold:
             StateClosed: it was closed, maybe meanwhile.
             What `LiveDocument.begin` raises.
         """
-        if self.closed:
-            raise _closed()
-        live = self.live
-        # Nearly always nobody is in the way, and nothing has to be waited for.
-        change = live.begin_nowait(expected_revision)
+        change = self._begin_nowait(expected_revision)
         if change is None:
+            live = self.live
             with nesting.waiting(live.document):
                 change = await live.begin(expected_revision)
             if self.closed:
@@ -45,14 +42,23 @@ class Hold:
                 raise _closed()
         return change
 
-    async def commit(
+    def _begin_nowait(self, expected_revision: int | None) -> Change | None:
+        """Begin a change, if nobody is in the way and nothing has to be waited for.
+
+        That is nearly always so.
+        """
+        if self.closed:
+            raise _closed()
+        return self.live.begin_nowait(expected_revision)
+
+    def commit(
         self, change: Change, author: Author, action: str | None, *, keep_turn: bool = False
-    ) -> Revision | None:
+    ) -> Coroutine[Any, Any, Revision | None]:
         """Commit a change: see `LiveDocument.commit`. Once closed, it is rolled back instead."""
         if self.closed:
             self.live.cancel(change)
             raise _closed()
-        return await self.live.commit(change, author, action, keep_turn=keep_turn)
+        return self.live.commit(change, author, action, keep_turn=keep_turn)
 
     async def run(
         self,
@@ -70,7 +76,9 @@ class Hold:
             RevisionConflict: others kept committing first, for longer than `backoff.PATIENCE`.
         """
         nesting.refuse_nested(self.live.document)
-        change = await self.begin(expected_revision)
+        change = self._begin_nowait(expected_revision)
+        if change is None:
+            change = await self.begin(expected_revision)
         race: Race | None = None
         while True:
             result = await self._fill(change, fill)
@@ -86,6 +94,16 @@ class Hold:
                 return result, revision
             race = race or Race(self._backoff)
             change = await self._begin_again(race, lost)
+
+    def run_with_draft(
+        self,
+        fn: Callable[[Any], Any],
+        author: Author,
+        action: str | None,
+        expected_revision: int | None,
+    ) -> Coroutine[Any, Any, tuple[Any, Revision | None]]:
+        """Do what `run` does, with a function of the draft."""
+        return self.run(lambda change: fn(change.draft), author, action, expected_revision)
 
     async def _fill(self, change: Change, fill: Callable[[Change], Any]) -> Any:
         try:

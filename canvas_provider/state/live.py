@@ -187,7 +187,8 @@ class LiveDocument:
             self._storing = False
             if not is_kept:
                 self._turns.give()
-            self._look_again()
+            if self._told:
+                self._look_again()
         if cancelled is not None:
             raise cancelled
         return revision

@@ -10,7 +10,7 @@ after the commit they are apart.
 """
 
 from collections import deque
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple
 
 from canvas_provider.errors import StateError
@@ -145,7 +145,7 @@ class Recording:
                 found.compare(document, checked, "")
                 operations += found.result()
                 self.normal = document = checked
-        if any(operation["op"] == "move" for operation in operations):
+        if "move" in map(_op_of, operations):
             # Things may have gone to and fro, with the same JSON at the end. C compares what is
             # not the same object, so little.
             base = root.__draft_base__
@@ -243,6 +243,7 @@ _turn = object.__dict__["__class__"].__set__
 
 _view_of = attrgetter("__draft_view__")
 _closed_of = attrgetter("__draft_closed__")
+_op_of = itemgetter("op")
 
 _NOT_YET: Final[Any] = object()
 _UNDER_WAY: Final[Any] = object()

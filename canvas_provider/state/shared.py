@@ -192,9 +192,7 @@ class SharedState(Generic[S]):
                 committing first.
             What else `change` raises on entering and leaving, and whatever `fn` raises.
         """
-        result, _ = await self._hold.run(
-            lambda change: fn(change.draft), author, action, expected_revision
-        )
+        result, _ = await self._hold.run_with_draft(fn, author, action, expected_revision)
         return result
 
     async def undo(

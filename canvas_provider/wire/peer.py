@@ -288,7 +288,7 @@ class Peer:
         else:
             self._send_result(request_id, method, result)
         finally:
-            self._running.discard(asyncio.current_task())
+            self._running.discard(asyncio.current_task(self._loop))
             # The last answer of a burst takes all the others along.
             if self._running:
                 self._schedule_flush()
