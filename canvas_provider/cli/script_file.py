@@ -29,6 +29,9 @@ def read_script(path: Path) -> list[Step]:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise click.UsageError(f"{path} is not JSON: look at {place}.") from None
+    except (ValueError, RecursionError):
+        # Valid, and more than Python takes: a number of thousands of digits, or lists in lists.
+        raise click.UsageError(f"{path} has too long a number, or is nested too deeply.") from None
     except OSError as error:
         raise click.UsageError(f"{path} cannot be read: {error.strerror}.") from None
     if not isinstance(steps, list) or not steps:

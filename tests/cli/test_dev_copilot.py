@@ -80,7 +80,10 @@ def test_steps_are_texts_and_tool_calls(tmp_path: Path) -> None:
         ('[{"tool": "x", "arguments": []}]', "step 1"),
         ('[{"tool": "x", "argument": {}}]', "step 1"),
         (b"\xff", "not UTF-8"),
+        ("[" * 100_000, "nested too deeply"),
+        (f"[{'9' * 5000}]", "too long a number"),
     ],
+    ids=lambda value: repr(value[:20]),
 )
 def test_a_script_that_is_none_is_told_where(tmp_path: Path, text: str | bytes, said: str) -> None:
     file = tmp_path / "steps.json"
