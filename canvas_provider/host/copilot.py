@@ -6,6 +6,7 @@ classes. Knows no panel and no extension of ours.
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +27,10 @@ Question = Literal["permission", "form", "question"]
 
 Ask = Callable[[Question, JSONObject], Awaitable[JSONObject]]
 """Gets what is asked, and returns what the person says: see `Transcript.ask`."""
+
+# Whatever fails is raised, too, and said in words of ours: not also written to the terminal, with
+# a traceback, where nobody has set up logging. A Ctrl-C ends the CLI as well, and did just that.
+logging.getLogger("copilot").addHandler(logging.NullHandler())
 
 MODEL: Final = "gpt-5"
 """What a model of one's own is taken for where it has no name."""

@@ -28,11 +28,15 @@ function canvasCard(canvas) {
     { class: "card" },
     h("strong", {}, canvas.displayName),
     h("code", { class: "faint" }, canvas.canvasId),
+    // Of two with one id, and often one name, only this tells which is which.
+    isAlone(canvas) ? null : h("p", { class: "faint" }, "of ", h("code", {}, canvas.extensionId)),
     h("p", {}, canvas.description),
     h("div", { class: "row-buttons" }, h("button", { on: { click: () => openDialog(canvas) } }, "Open…"), h("span", { class: "faint" }, countOf(canvas.actions?.length ?? 0, "action"))),
     folded("Schemas", () => showJSON(schemas, { depth: 2 })),
   );
 }
+
+const isAlone = ({ canvasId }) => model.canvases.filter((each) => each.canvasId === canvasId).length === 1;
 
 function showContributions() {
   const { tools, commands, hooks } = model.contributions;
