@@ -32,6 +32,9 @@ Ask = Callable[[Question, JSONObject], Awaitable[JSONObject]]
 # a traceback, where nobody has set up logging. A Ctrl-C ends the CLI as well, and did just that.
 logging.getLogger("copilot").addHandler(logging.NullHandler())
 
+PING_EVERY: Final = 2.0
+"""Seconds."""
+
 MODEL: Final = "gpt-5"
 """What a model of one's own is taken for where it has no name."""
 
@@ -67,6 +70,7 @@ class CopilotHost:
         model_name: str | None,
         plugins: Sequence[Path],
         on_event: Callable[[SessionEvent], None],
+        on_gone: Callable[[], None],
         ask: Ask,
     ) -> None:
         self._client = CopilotClient(
@@ -81,6 +85,8 @@ class CopilotHost:
         self._working_directory = working_directory
         self._plugins = [str(folder) for folder in plugins]
         self._on_event = on_event
+        self._on_gone = on_gone
+        self._watching: asyncio.Task[None] | None = None
         self._ask = ask
         self._loop = asyncio.get_running_loop()
         self._session: CopilotSession | None = None
@@ -112,6 +118,21 @@ class CopilotHost:
             )
         except Exception as error:
             raise HostRefusal(f"Copilot has not started: {_text(error)}") from error
+        self._watching = asyncio.ensure_future(self._watch())
+
+    async def _watch(self) -> None:
+        """Ask now and then whether it is there: the SDK tells nobody of its end."""
+        while True:
+            await asyncio.sleep(PING_EVERY)
+            try:
+                async with asyncio.timeout(PING_EVERY):
+                    await self._client.ping()
+            except TimeoutError:
+                # It is busy, or stopped, and may go on.
+                continue
+            except Exception:
+                self._on_gone()
+                return
 
     def _options(self) -> dict[str, Any]:
         if self._model is None:
@@ -150,6 +171,8 @@ class CopilotHost:
 
     async def aclose(self, grace: float) -> None:
         """End the session and the program; after `grace` seconds by force."""
+        if self._watching is not None:
+            self._watching.cancel()
         try:
             async with asyncio.timeout(grace):
                 if self._session is not None:

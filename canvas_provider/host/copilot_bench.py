@@ -97,8 +97,10 @@ class CopilotBench:
         self._logs = (options.home or _default_home()) / "logs"
         self._last_words = LastWords()
         self._following: asyncio.Task[None] | None = None
+        self._followed: int | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_closed = False
+        self._is_gone = False
         self.commands: Mapping[str, Command] = {
             "open": self._open,
             "invoke": self._invoke,
@@ -151,6 +153,7 @@ class CopilotBench:
         manifest = {"name": PLUGIN, "version": "0.0.0", "description": "Under development."}
         (self._plugin / "plugin.json").write_text(json.dumps(manifest), encoding="utf-8")
         options = self._options
+        self._is_gone = False
         self._host = CopilotHost(
             binary=options.binary,
             working_directory=self._working_directory,
@@ -160,6 +163,7 @@ class CopilotBench:
             model_name=options.model_name,
             plugins=[self._plugin],
             on_event=self._hear,
+            on_gone=self._note_gone,
             ask=self._transcript.ask,
         )
         try:
@@ -264,8 +268,23 @@ class CopilotBench:
         self._record("out", {"method": f"session.{'.'.join(path)}", "params": params})
         return await self._live.request(*path, **params)
 
+    def _note_gone(self) -> None:
+        self._is_gone = True
+        self._transcript.end_turn()
+        self.journal.tell("turn", self._describe_turn())
+        for instance_id, instance in self.journal.instances.items():
+            self.journal.show(instance_id, {**instance, "isReady": False})
+        self.journal.tell_canvases()
+        self._note_status(Status("failed", detail="Copilot has ended. A reload starts it anew."))
+
     async def _reload_extensions(self) -> None:
         self._note_status(Status("starting"))
+        if self._is_gone:
+            # A new session: the panels of the old one went with it.
+            await self._live.aclose(0)
+            self.journal.instances.clear()
+            await self.start()
+            return
         try:
             await self._ask("extensions", "reload")
         except HostRefusal as refusal:
@@ -303,8 +322,9 @@ class CopilotBench:
 
     def _follow(self, pid: object) -> None:
         """Show what this process writes to stderr, in place of the one before."""
-        if not isinstance(pid, int) or pid == self.status.pid:
+        if not isinstance(pid, int) or pid == self._followed:
             return
+        self._followed = pid
         if self._following is not None:
             self._following.cancel()
         self._last_words = LastWords()

@@ -39,7 +39,8 @@ async def follow_log(logs: Path, pid: int, take: Callable[[str], None]) -> None:
 
 
 def _find(logs: Path, pid: int) -> Path | None:
-    return next(logs.glob(f"process-*-{pid}.log"), None)
+    # A process of another day may have had the same id.
+    return max(logs.glob(f"process-*-{pid}.log"), default=None)
 
 
 def _read(path: Path, position: int) -> bytes:

@@ -62,8 +62,7 @@ class Transcript:
             case "assistant.turn_start":
                 self.is_busy = True
             case "session.idle" | "abort":
-                self.is_busy = False
-                self._end_unfinished()
+                self.end_turn()
             case "assistant.message_delta" if is_own:
                 self._extend(_text(data, "messageId"), _text(data, "deltaContent"))
             case "assistant.message" if is_own and _text(data, "content"):
@@ -78,11 +77,16 @@ class Transcript:
                     arguments=data.get("arguments"),
                     status="running",
                 )
-            case "tool.execution_complete":
+            case "tool.execution_complete" if _text(data, "toolCallId") in self._by_key:
                 status = "done" if data.get("success") is True else "failed"
                 self._put(_text(data, "toolCallId"), "tool", status=status, result=_result_of(data))
             case "session.error":
                 self._add("error", text=_text(data, "message"))
+
+    def end_turn(self) -> None:
+        """Note that nothing more comes of what is under way."""
+        self.is_busy = False
+        self._end_unfinished()
 
     # What the person is asked
 
@@ -115,8 +119,10 @@ class Transcript:
     def _add(self, kind: str, **fields: JSONValue) -> int:
         self._last += 1
         self._entries[self._last] = {"number": self._last, "kind": kind}
-        while len(self._entries) > MAX_ENTRIES:
-            del self._entries[next(iter(self._entries))]
+        # What still waits for an answer stays, or nobody could give it.
+        spare = (each for each in list(self._entries) if each not in self._waiting)
+        while len(self._entries) > MAX_ENTRIES and (oldest := next(spare, None)) is not None:
+            del self._entries[oldest]
         self._change(self._last, **fields)
         return self._last
 

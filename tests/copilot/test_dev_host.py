@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import signal
 from pathlib import Path
@@ -173,3 +174,24 @@ async def test_a_host_that_is_killed_leaves_nobody_behind(browser: Browser, tmp_
             await terminal.process.wait()
             for pid in pids:
                 await gone(pid)
+
+
+async def test_copilot_that_is_killed_is_started_anew_by_a_reload(
+    browser: Browser, tmp_path: Path
+) -> None:
+    script = write_script(tmp_path, [OPEN, "It is open.", "Hello again."])
+    async with dev(*arguments(KANBAN, script), directory=tmp_path) as terminal:
+        async with show_panel(browser, await address(terminal), name="kanban") as page:
+            extension, cli = await processes(page)
+            await page.check("#allow-all")
+            await prompt(page, "Open it.")
+            await expect(page.locator(".said.answer")).to_have_text("It is open.")
+            os.kill(cli, signal.SIGKILL)
+            await gone(extension)
+            await expect(page.locator("#blank")).to_contain_text("Copilot has ended")
+            await page.get_by_role("button", name="Reload extension").first.click()
+            assert not {extension, cli} & {*await processes(page)}
+            await prompt(page, "Hello?")
+            await expect(page.locator(".said.answer").last).to_have_text("Hello again.")
+        assert await terminal.end(signal.SIGINT, SOON) == 130
+        assert "Traceback" not in terminal.output

@@ -112,6 +112,27 @@ async def test_a_question_waits_for_its_answer() -> None:
             it.transcript.answer(number, {})
 
 
+async def test_a_question_stays_as_long_as_somebody_waits() -> None:
+    it = Reader()
+    asking = asyncio.ensure_future(it.transcript.ask("permission", {}))
+    await asyncio.sleep(0)  # noqa: TID251  # one step: it is asked
+    for number in range(MAX_ENTRIES + 5):
+        it.hear("user.message", content=str(number))
+    assert it.shown[0]["kind"] == "permission"
+    assert len(it.shown) == MAX_ENTRIES
+    it.transcript.answer(1, {"allow": False})
+    async with asyncio.timeout(5):
+        assert await asking == {"allow": False}
+
+
+def test_a_tool_call_that_ends_after_its_turn_is_over_with_it() -> None:
+    it = Reader()
+    it.hear("tool.execution_start", toolCallId="a", toolName="bash")
+    it.hear("session.idle")
+    it.hear("tool.execution_complete", toolCallId="a", success=True)
+    assert [entry["status"] for entry in it.shown] == ["failed"]
+
+
 async def test_a_question_that_is_taken_back_is_shown_as_such() -> None:
     it = Reader()
     asking = asyncio.ensure_future(it.transcript.ask("question", {}))

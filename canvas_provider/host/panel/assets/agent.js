@@ -110,7 +110,7 @@ const SHOW = {
   permission: {
     make: ({ number, request, reply }) =>
       reply
-        ? [h("p", { class: "faint" }, `${reply.withdrawn ? "No longer asked" : reply.allow ? "Allowed" : "Denied"}: ${whatFor(request)}`)]
+        ? [h("p", { class: "faint" }, `${reply.withdrawn ? "No longer asked" : reply.allow === true ? "Allowed" : "Denied"}: ${whatFor(request)}`)]
         : [
             h("p", {}, "May it ", h("strong", {}, whatFor(request)), "?"),
             h("details", {}, h("summary", { class: "faint" }, "Details"), showJSON(request, { depth: 2 })),
