@@ -87,6 +87,7 @@ class RedisLine:
             socket_timeout=TIMEOUT,
         )
         self._client = Redis(connection_pool=self._pool)
+        self._is_closed = False
 
     async def run(
         self, script: Script, keys: Sequence[str], arguments: Sequence[bytes | str | int]
@@ -97,6 +98,9 @@ class RedisLine:
             StoreError: the server did not answer, or refused.
         """
         for attempt, pause in enumerate((*PAUSES, None)):
+            if self._is_closed:
+                # A pool that was emptied would make new connections, which nobody closes.
+                raise StoreError("the store is closed")
             try:
                 return Reply(await self._run_once(script, keys, arguments), attempt > 0)
             except LineTimeout as error:
@@ -123,7 +127,8 @@ class RedisLine:
         return value if isinstance(value, list) else [value]
 
     async def aclose(self) -> None:
-        """Close every connection."""
+        """Close every connection; there will be no more."""
+        self._is_closed = True
         await self._pool.disconnect()
         # What redis-py has closed without waiting is closed in the next step of the loop.
         await asyncio.sleep(0)
@@ -156,12 +161,13 @@ class RedisFollower:
         self._changed = asyncio.Event()
         self._hurry = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     def follow(self, channel: str) -> None:
         """Listen to a channel from now on."""
         self._wanted.add(channel)
         self._changed.set()
-        if self._task is None:
+        if self._task is None and not self._is_closed:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     def unfollow(self, channel: str) -> None:
@@ -175,6 +181,7 @@ class RedisFollower:
 
     async def aclose(self) -> None:
         """Listen no longer to anything."""
+        self._is_closed = True
         task, self._task = self._task, None
         if task is not None:
             await end(task)

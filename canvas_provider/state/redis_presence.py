@@ -73,6 +73,7 @@ class RedisPresence:
         self._due: set[str] = set()
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     def others(self, key: str) -> tuple[str, ...]:
         """Return the names of the panels of other processes, one for each panel."""
@@ -91,7 +92,7 @@ class RedisPresence:
         """Say and ask soon."""
         self._due.add(key)
         self._changed.set()
-        if self._task is None:
+        if self._task is None and not self._is_closed:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     def tell_all(self, *, forget: bool) -> None:
@@ -134,6 +135,7 @@ class RedisPresence:
 
     async def aclose(self) -> None:
         """Say that nobody is here any more, if the server hears it at once."""
+        self._is_closed = True
         task, self._task = self._task, None
         if task is None:
             return
