@@ -272,12 +272,19 @@ async def end(task: "asyncio.Future[Any]") -> None:
 
     redis-py may take a cancellation for a time-out of its own and go on, so it is asked again.
     """
+    cancelled: asyncio.CancelledError | None = None
     while not task.done():
         task.cancel()
-        await asyncio.wait([task], timeout=0.05)
+        try:
+            await asyncio.wait([task], timeout=0.05)
+        except asyncio.CancelledError as error:
+            # First the task: left alone, it would make a connection that nobody closes.
+            cancelled = error
     if not task.cancelled():
         # Nobody waits for what it ended with any more.
         task.exception()
+    if cancelled is not None:
+        raise cancelled
 
 
 def _is_refusal(error: Exception) -> bool:

@@ -155,7 +155,10 @@ async def test_the_board_works_by_keyboard_alone(board: Live, look: Open) -> Non
     await expect(titles(page, "doing").nth(0)).to_be_focused()
 
     await press("n")
+    composer = page.locator('.column[data-id="doing"] .composer-form').locator("input, textarea")
+    await expect(composer).to_be_focused()
     await page.keyboard.type("Third")
+    await expect(composer).to_have_value("Third")
     await press("Enter")
     await expect(titles(page, "doing")).to_have_text(["Second thoughts", "Third"])
     await press("Escape")
